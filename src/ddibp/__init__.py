@@ -1,0 +1,69 @@
+"""Infinite latent feature models for data with a time, a place, an age or any distance between rows.
+
+Names are imported when first used, so that ``import ddibp`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Constant": "ddibp.proximity",
+    "CustomDecay": "ddibp.proximity",
+    "Decay": "ddibp.proximity",
+    "Exponential": "ddibp.proximity",
+    "Logistic": "ddibp.proximity",
+    "Proximity": "ddibp.proximity",
+    "Window": "ddibp.proximity",
+    "Gamma": "ddibp.hyperpriors",
+    "DDIBP": "ddibp.priors",
+    "DHBP": "ddibp.priors",
+    "IBP": "ddibp.priors",
+    "Draw": "ddibp.contract",
+    "SharingLaw": "ddibp.laws",
+}
+_MODULES = ("contract", "plots", "registry", "sharing")
+
+__all__ = [
+    "DDIBP",
+    "DHBP",
+    "IBP",
+    "Constant",
+    "CustomDecay",
+    "Decay",
+    "Draw",
+    "Exponential",
+    "Gamma",
+    "Logistic",
+    "Proximity",
+    "SharingLaw",
+    "Window",
+    "__version__",
+    "contract",
+    "plots",
+    "registry",
+    "sharing",
+]
+
+if TYPE_CHECKING:
+    from ddibp import contract, plots, registry, sharing
+    from ddibp.contract import Draw
+    from ddibp.hyperpriors import Gamma
+    from ddibp.laws import SharingLaw
+    from ddibp.priors import DDIBP, DHBP, IBP
+    from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Proximity, Window
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"ddibp.{name}")
+    raise AttributeError(f"module 'ddibp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

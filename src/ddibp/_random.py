@@ -1,0 +1,22 @@
+"""Random streams: every entry point takes an int, a SeedSequence or a Generator; nothing global is touched."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+RandomState: TypeAlias = "int | np.integer[Any] | np.random.SeedSequence | np.random.Generator | None"
+
+
+def as_generator(rng: RandomState, name: str = "rng") -> np.random.Generator:
+    """Return a Generator: the given one itself, or a fresh one from a seed (``None``: from the system)."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    if isinstance(rng, bool) or not (rng is None or isinstance(rng, (int, np.integer, np.random.SeedSequence))):
+        raise TypeError(
+            f"{name} must be None, a non-negative int, a numpy SeedSequence or a numpy Generator, got {rng!r}."
+        )
+    if isinstance(rng, (int, np.integer)) and rng < 0:
+        raise ValueError(f"{name} must be a non-negative int, got {rng!r}.")
+    return np.random.default_rng(rng)

@@ -1,0 +1,7 @@
+"""Priors over binary feature matrices, one file each."""
+
+from ddibp.priors.ddibp import DDIBP
+from ddibp.priors.dhbp import DHBP
+from ddibp.priors.ibp import IBP
+
+__all__ = ["DDIBP", "DHBP", "IBP"]

@@ -1,0 +1,282 @@
+r"""Decay functions :math:`f`: how the inclination to link falls with distance.
+
+A decay maps distances :math:`d \in [0, \infty]` to :math:`[0, 1]`, does not increase, has :math:`f(0) > 0`, and
+:math:`f(\infty) = 0` (unreachable). Logarithms are the primary form, so that proximities may span hundreds of orders of
+magnitude.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ddibp import _check
+from ddibp._spec import Spec
+
+FloatArray: TypeAlias = NDArray[np.float64]
+
+
+class Decay(Spec):
+    """What every decay answers: ``log(d)``, ``reach(tolerance)``; calling it gives :math:`f(d)`."""
+
+    def __call__(self, distances: ArrayLike) -> Any:
+        """Return :math:`f(d)`, elementwise, as a float for a scalar and an array otherwise."""
+        d = _as_distances(distances)
+        f = np.exp(self._log(d))
+        return float(f) if f.ndim == 0 else f
+
+    def log(self, distances: ArrayLike) -> Any:
+        r"""Return :math:`\log f(d)`, elementwise (``-inf`` where unreachable), without underflow."""
+        log_f = self._log(_as_distances(distances))
+        return float(log_f) if log_f.ndim == 0 else log_f
+
+    @abstractmethod
+    def _log(self, d: FloatArray) -> FloatArray:
+        """Return the log of the decay at checked distances."""
+
+    @abstractmethod
+    def reach(self, tolerance: float = 0.0) -> float:
+        """Return the distance from which on :math:`f(d)` is at most ``tolerance`` (``inf``: never)."""
+
+
+@dataclass(frozen=True)
+class Constant(Decay):
+    r""":math:`f(d) = 1` for all finite distances. With sequential distances the dd-IBP is then the IBP.
+
+    Examples
+    --------
+    >>> from ddibp import Constant
+    >>> Constant()([0.0, 5.0, float("inf")])
+    array([1., 1., 0.])
+    """
+
+    def _log(self, d: FloatArray) -> FloatArray:
+        return np.where(np.isinf(d), -np.inf, 0.0)
+
+    def reach(self, tolerance: float = 0.0) -> float:
+        """Return infinity: the constant decay never falls (for a tolerance below 1)."""
+        return math.inf if _tolerance(tolerance) < 1.0 else 0.0
+
+
+@dataclass(frozen=True)
+class Exponential(Decay):
+    r""":math:`f(d) = e^{-\beta d}`.
+
+    Parameters
+    ----------
+    beta : float
+        Rate :math:`\beta \ge 0`; ``0`` is the constant decay.
+
+    Examples
+    --------
+    >>> from ddibp import Exponential
+    >>> Exponential(0.5)([0.0, 2.0])
+    array([1.        , 0.36787944])
+    >>> round(Exponential(0.1).reach(1e-6), 2)
+    138.16
+    """
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.number("beta", self.beta, low=0.0)
+
+    def _log(self, d: FloatArray) -> FloatArray:
+        if self.beta == 0:
+            return Constant()._log(d)
+        return -float(self.beta) * d
+
+    def reach(self, tolerance: float = 0.0) -> float:
+        r"""Return :math:`\log(1/\mathrm{tol})/\beta`."""
+        tol = _tolerance(tolerance)
+        if tol >= 1.0:
+            return 0.0
+        return math.inf if tol == 0.0 or self.beta == 0 else -math.log(tol) / self.beta
+
+
+@dataclass(frozen=True)
+class Logistic(Decay):
+    r""":math:`f(d) = 1 / (1 + e^{\beta d - \nu})`, a soft window of half-width :math:`\nu/\beta`.
+
+    :math:`f(0) = 1/(1 + e^{-\nu}) < 1`. It is used as it stands: the normaliser :math:`h_i` absorbs it in the links,
+    and the expected number of features per row becomes :math:`\alpha/f(0)` for sequential distances.
+
+    Parameters
+    ----------
+    beta : float
+        Steepness :math:`\beta > 0`.
+    nu : float
+        Offset :math:`\nu`.
+
+    Examples
+    --------
+    >>> from ddibp import Logistic
+    >>> Logistic(beta=1.0, nu=2.0)([0.0, 2.0]).round(3)
+    array([0.881, 0.5  ])
+    """
+
+    beta: float = 1.0
+    nu: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.number("beta", self.beta, low=0.0, open_low=True)
+        _check.number("nu", self.nu)
+
+    def _log(self, d: FloatArray) -> FloatArray:
+        return -np.logaddexp(0.0, float(self.beta) * d - float(self.nu))
+
+    def reach(self, tolerance: float = 0.0) -> float:
+        r"""Return :math:`(\nu + \log(1/\mathrm{tol} - 1))/\beta`."""
+        tol = _tolerance(tolerance)
+        if tol == 0.0:
+            return math.inf
+        if tol >= 1.0:
+            return 0.0
+        return max(0.0, (self.nu + math.log1p(-tol) - math.log(tol)) / self.beta)
+
+
+@dataclass(frozen=True)
+class Window(Decay):
+    r""":math:`f(d) = 1[d < \nu]`: rows closer than :math:`\nu` count alike, all others not at all.
+
+    Parameters
+    ----------
+    nu : float
+        Width :math:`\nu > 0` (exclusive: a distance of exactly :math:`\nu` is out).
+
+    Examples
+    --------
+    >>> from ddibp import Window
+    >>> Window(3.0)([0.0, 2.9, 3.0])
+    array([1., 1., 0.])
+    """
+
+    nu: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.number("nu", self.nu, low=0.0, open_low=True)
+
+    def _log(self, d: FloatArray) -> FloatArray:
+        return np.where(d < self.nu, 0.0, -np.inf)
+
+    def reach(self, tolerance: float = 0.0) -> float:
+        r"""Return :math:`\nu`."""
+        return float(self.nu) if _tolerance(tolerance) < 1.0 else 0.0
+
+
+@dataclass(frozen=True)
+class CustomDecay(Decay):
+    """A decay from any vectorised callable; a bare callable is wrapped in this wherever a decay is expected.
+
+    It is probed when it is made: :math:`f(0) \\in (0, 1]`, :math:`f(\\infty) = 0`, values in [0, 1], non-increasing; the
+    values at the distances of the data are checked again when a proximity is built.
+
+    Parameters
+    ----------
+    function : callable
+        Takes an array of distances and returns an array of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ddibp import CustomDecay
+    >>> gaussian = CustomDecay(lambda d: np.exp(-0.5 * d**2))
+    >>> gaussian([0.0, 1.0]).round(3)
+    array([1.   , 0.607])
+    >>> round(gaussian.reach(0.01), 3)
+    3.035
+    """
+
+    function: Callable[[FloatArray], ArrayLike]
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise TypeError(f"decay must be a decay or a callable, got {self.function!r}.")
+        probes = np.concatenate([[0.0], np.logspace(-6, 6, 121)])
+        self._log(probes)
+        if self._evaluate(np.zeros(1))[0] <= 0.0:
+            raise ValueError("decay must be positive at distance 0: a row is always within reach of itself.")
+        at_infinity = self._evaluate(np.array([np.inf]))[0]
+        if at_infinity != 0.0:
+            raise ValueError(
+                f"decay must be 0 at infinite distance (rows out of reach), got {at_infinity!r}; "
+                "return 0 where the distance is numpy.inf."
+            )
+
+    def _evaluate(self, d: FloatArray) -> FloatArray:
+        with np.errstate(all="ignore"):
+            f = np.asarray(self.function(d), dtype=np.float64)
+        if f.shape != d.shape:
+            raise ValueError(
+                f"decay must return one value per distance, got shape {f.shape} for distances of shape {d.shape}; "
+                "wrap a scalar function in numpy.vectorize."
+            )
+        wrong = ~((f >= 0.0) & (f <= 1.0))
+        if wrong.any():
+            raise ValueError(f"decay must lie in [0, 1], got {f[wrong][0]!r} at distance {d[wrong][0]!r}.")
+        return f
+
+    def _log(self, d: FloatArray) -> FloatArray:
+        f = self._evaluate(d)
+        order = np.argsort(d, axis=None)
+        rises = np.diff(f.ravel()[order]) > 1e-12
+        if rises.any():
+            at = d.ravel()[order][int(np.argmax(rises))]
+            raise ValueError(f"decay must not increase with distance, but it rises after distance {at!r}.")
+        with np.errstate(divide="ignore"):
+            return np.log(f)
+
+    def reach(self, tolerance: float = 0.0) -> float:
+        """Return the distance at which the callable falls to ``tolerance``, by bisection (``inf`` if never by 1e12)."""
+        tol = _tolerance(tolerance)
+
+        def low(d: float) -> bool:
+            return bool(self._evaluate(np.array([d]))[0] <= tol)
+
+        if low(0.0):
+            return 0.0
+        upper = 1e-12
+        while not low(upper):
+            upper *= 2.0
+            if upper > 1e12:
+                return math.inf
+        lower = 0.0
+        while upper - lower > 1e-12 * upper:
+            middle = 0.5 * (lower + upper)
+            if middle in (lower, upper):
+                break
+            if low(middle):
+                upper = middle
+            else:
+                lower = middle
+        return upper
+
+
+def as_decay(decay: Any, name: str = "decay") -> Decay:
+    """Return ``decay`` itself, or a callable wrapped in `CustomDecay`."""
+    if isinstance(decay, Decay):
+        return decay
+    if isinstance(decay, type) and issubclass(decay, Decay):
+        raise TypeError(f"{name} must be a decay such as {decay.__name__}(...), got the class itself; call it.")
+    if callable(decay):
+        return CustomDecay(decay)
+    raise TypeError(f"{name} must be Constant, Exponential, Logistic, Window or a callable, got {decay!r}.")
+
+
+def _as_distances(distances: ArrayLike) -> FloatArray:
+    d = np.asarray(distances, dtype=np.float64)
+    if np.isnan(d).any():
+        raise ValueError("distances must not be NaN.")
+    if (d < 0).any():
+        raise ValueError(f"distances must not be negative, got {d[d < 0].flat[0]!r}.")
+    return d
+
+
+def _tolerance(tolerance: float) -> float:
+    return _check.number("tolerance", tolerance, low=0.0)
