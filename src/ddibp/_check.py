@@ -79,5 +79,5 @@ def _as_bool(name: str, array: NDArray[Any]) -> NDArray[np.bool_]:
     wrong = ~((numeric == 0) | (numeric == 1))
     if wrong.any():
         where = tuple(int(i) for i in np.argwhere(wrong)[0])
-        raise ValueError(f"{name} must hold 0 and 1 only, got {array[where]!r} at {where}.")
+        raise ValueError(f"{name} must hold 0 and 1 only, got {array[where]} at {where}.")
     return numeric.astype(bool)

@@ -41,7 +41,7 @@ class _PackageCache(caching.FunctionCache):  # type: ignore[misc]
 
 def kernel(function: F) -> F:
     """Compile ``function`` on first use, without the interpreter lock, cached on disk."""
-    compiled = numba.njit(nogil=True)(function)
+    compiled = numba.njit(nogil=True, error_model="numpy")(function)
     if not numba.config.DISABLE_JIT:
         compiled._cache = _PackageCache(function)
     return cast(F, compiled)

@@ -50,13 +50,22 @@ def reach_owner(links: Any, owner: int, active: Any) -> None:
 
 @kernel
 def draw_local_columns(
-    rng: Any, owners: Any, first: int, rows: Any, in_indptr: Any, in_indices: Any, ends: Any, active: Any, seen: Any, link: Any
+    rng: Any,
+    owners: Any,
+    first: int,
+    rows: Any,
+    in_indptr: Any,
+    in_indices: Any,
+    ends: Any,
+    active: Any,
+    seen: Any,
+    link: Any,
 ) -> int:
     """Draw the active rows of columns ``first`` onwards, looking only at rows that may link to active ones.
 
     A row's link is drawn when the first of its active neighbours asks for it. Active rows are appended to ``active``,
-    column k ending at ``ends[k]``; ``seen`` holds the last column that drew a row's ``link``. Return the first column not
-    drawn because ``active`` may be too short for it.
+    column k ending at ``ends[k]``; ``seen`` holds the last column that drew a row's ``link``. Return the first column
+    not drawn because ``active`` may be too short for it.
     """
     indptr, indices, weights = rows.indptr, rows.indices, rows.weights
     n = indptr.size - 1

@@ -2,8 +2,8 @@ r"""Weights of directed trees: owners, determinants and random trees, without a 
 
 For the active rows T of a column, the weight of the trees in which every row reaches the root n is
 :math:`\tau_n = \det L_T` without row and column n (the directed matrix-tree theorem). Seen as rates of a Markov chain,
-:math:`\tau` is its unnormalised stationary law, so state reduction (Grassmann, Taksar and Heyman) computes every
-:math:`\tau_n` from positive terms alone: each is accurate to rounding however many orders of magnitude the weights span.
+its unnormalised stationary law is :math:`\tau`, so state reduction (Grassmann, Taksar, Heyman) computes every
+:math:`\tau_n` from positive terms alone: each is accurate to rounding over however many orders of magnitude.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def stationary_logs(logs: Any, log_pivots: Any) -> Any:
 
 
 _PANEL = 64
-_SAFE_DECADES = 100.0  # digits that small pivots may cost before underflow could matter
+_SAFE_LOG = 100.0 * np.log(10.0)  # how far small pivots and roots may go before underflow could matter
 
 
 def log_tree_weights(local: Any) -> Any:
@@ -215,16 +215,16 @@ def log_tree_weights(local: Any) -> Any:
         if end < m:
             weights[end:, end:] += weights[end:, begin:end] @ weights[begin:end, end:]
             np.fill_diagonal(weights[end:, end:], 0.0)
-    with np.errstate(divide="ignore"):
-        log_pivots = np.log(pivots[: m - 1])
-        if -np.minimum(log_pivots, 0.0).sum() < _SAFE_DECADES * np.log(10.0):
-            log_pi = np.log(stationary(weights, pivots))
-        else:
-            logs = local[np.ix_(order, order)] - log_scale[:, None]
-            log_pivots = np.zeros(m)
-            reduce_logs(logs, log_pivots)
-            log_pi = stationary_logs(logs, log_pivots)
-    log_tau[order] = log_pivots[: m - 1].sum() + log_pi + log_scale.sum() - log_scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_pivots = np.log(pivots)
+        log_pi = np.log(stationary(weights, pivots))
+        small_pivots = -np.minimum(log_pivots, 0.0).sum()
+    if not (small_pivots < _SAFE_LOG and np.abs(log_pi[m - n_roots :]).max() < 2.0 * _SAFE_LOG):
+        logs = local[np.ix_(order, order)] - log_scale[:, None]
+        log_pivots = np.zeros(m)
+        reduce_logs(logs, log_pivots)
+        log_pi = stationary_logs(logs, log_pivots)
+    log_tau[order] = log_pivots.sum() + log_pi + log_scale.sum() - log_scale
     return log_tau
 
 

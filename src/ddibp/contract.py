@@ -1,18 +1,18 @@
-"""READ THIS FIRST: the questions that decays and priors answer, and that everything else may ask.
+r"""READ THIS FIRST: the questions that decays and priors answer, and that everything else may ask.
 
 Data flows one way: covariates and a decay make a proximity; a prior turns a proximity into a law over binary matrices.
 
-==========================  ==========================================  =================================================
-question                    on paper                                    in code
-==========================  ==========================================  =================================================
-how near is near            :math:`f(d)`                                ``decay(d)``, ``decay.log(d)``, ``decay.reach(tol)``
-who may link to whom        :math:`a_{ij}, h_i`                         ``Proximity.matrix``, ``Proximity.normalisers``
-draw a feature matrix       :math:`Z \\sim P`                            ``prior.sample(t, rng=...)``
-probability of a matrix     :math:`\\log P([Z])`                         ``prior.logpmf(Z, t)``
-rate of one column          :math:`\\log \\rho_z`                         ``prior.log_rate(Z, t)``
-how many columns            :math:`\\Lambda`                             ``prior.expected_features(t)``
-who shares how much         law of :math:`R_{ij}`                       ``prior.sharing(t)``, ``prior.expected_sharing(t)``
-==========================  ==========================================  =================================================
+====================  ========================  ===========================================================
+question              on paper                  in code
+====================  ========================  ===========================================================
+how near is near      :math:`f(d)`              ``decay(d)``, ``decay.log(d)``, ``decay.reach(tol)``
+who may link to whom  :math:`a_{ij}, h_i`       ``Proximity.matrix``, ``Proximity.normalisers``
+draw a matrix         :math:`Z \sim P`          ``prior.sample(t, rng=...)``
+its probability       :math:`\log P([Z])`       ``prior.logpmf(Z, t)``
+rate of one column    :math:`\log \rho_z`       ``prior.log_rate(Z, t)``
+how many columns      :math:`\Lambda`           ``prior.expected_features(t)``
+who shares how much   law of :math:`R_{ij}`     ``prior.sharing(t)``, ``prior.expected_sharing(t)``
+====================  ========================  ===========================================================
 
 Covariates ``t`` are anything `Proximity.from_covariates` takes, or a ready-made `Proximity`; for exchangeable priors
 the number of rows.

@@ -49,7 +49,9 @@ class Gamma(Spec):
         """Log density at ``x``; minus infinity where ``x`` is not positive."""
         if x <= 0.0:
             return -math.inf
-        return self.shape * math.log(self.rate) - math.lgamma(self.shape) + (self.shape - 1) * math.log(x) - self.rate * x
+        return (
+            self.shape * math.log(self.rate) - math.lgamma(self.shape) + (self.shape - 1) * math.log(x) - self.rate * x
+        )
 
     def log_poisson_evidence(self, events: int, exposure: float) -> float:
         r"""Log of :math:`\int x^K e^{-x \Lambda}\, \mathrm{Gamma}(x; a, b)\, dx` for ``events`` K and ``exposure`` Λ.

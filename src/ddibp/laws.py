@@ -68,7 +68,7 @@ class SharingLaw:
 
     def variance(self) -> FloatArray:
         r"""Return the variance of :math:`R_{ij}`."""
-        first, second = self._mass_moments()
+        second = self._mass_moments()[1]
         return np.asarray(self.mean() + second * (self.weights * self.unit_means**2).sum(axis=0) - self.mean() ** 2)
 
     def pmf(self, counts: ArrayLike, i: int, j: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""What priors with independent Poisson pattern counts share: the probability of a matrix from the rates of its columns."""
+"""What priors with independent Poisson pattern counts share: a matrix's probability from the rates of its columns."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ def _new_columns(rng: Any, i: int, rows: Any, lenders: Any, by_dish: bool, c0: f
     """Fill the columns first taken by row i, one per candidate that no earlier row has taken; return their number.
 
     A candidate's base probability has the density of an atom taken by i, Beta(1, c0). Given it, rows 0, 1, ... with
-    row i already in are a sequence of coins with probability (c1 p + taken) / (c1 + seen) among those who borrow from the
-    same row; the candidate is dropped as soon as a row before i takes it.
+    row i already in are a sequence of coins with probability (c1 p + taken) / (c1 + seen) among the
+    borrowers of one row; the candidate is dropped as soon as a row before i takes it.
     """
     n = lenders.size
     seen, taken = np.empty(n), np.empty(n)

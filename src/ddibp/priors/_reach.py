@@ -150,13 +150,14 @@ def _places(
 def _draw_tree(
     proximity: Proximity, z: NDArray[np.uint8], owner: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw the tree of the active rows directed to the owner; return (active rows, their links as places among them)."""
+    """Draw the tree of the active rows directed to the owner; return (active rows, their links among them)."""
     from ddibp import _trees
 
     active, where, values, are_logs = _places(proximity, z)
     rows = proximity.rows
-    local = _trees.local_rows(active, where, rows.indptr, rows.indices, values, are_logs)
-    tree, done = _trees.wilson(rng, where[owner], *local, _WALK_STEPS_PER_ROW * active.size)
+    pointers, places, cumulative = _trees.local_rows(active, where, rows.indptr, rows.indices, values, are_logs)
+    budget = _WALK_STEPS_PER_ROW * active.size
+    tree, done = _trees.wilson(rng, where[owner], pointers, places, cumulative, budget)
     if not done:
         tree = _trees.laplacian_walks(rng, where[owner], _local_logs(proximity, z)[1])
     return active, tree

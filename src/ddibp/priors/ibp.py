@@ -126,7 +126,7 @@ def count_rows(covariates: Any) -> int:
     shape = np.shape(covariates)
     if not shape or shape[0] == 0:
         raise ValueError(
-            f"covariates must be a number of rows of at least 1 or an array with a row per data point, got {covariates!r}."
+            f"covariates must be a number of rows (at least 1) or an array with that many rows, got {covariates!r}."
         )
     return int(shape[0])
 

@@ -44,7 +44,7 @@ def fill_neighbours(order: Any, position: Any, begin: Any, end: Any, indptr: Any
 
 @kernel
 def keep_above(indptr: Any, indices: Any, log_f: Any, log_cutoff: float) -> Any:
-    """Drop the entries whose log decay is at most ``log_cutoff``, in place; the diagonal stays. Return the new length."""
+    """Drop entries whose log decay is at most ``log_cutoff``, in place, but no diagonal; return the new length."""
     at = 0
     start = indptr[0]
     for i in range(indptr.size - 1):
@@ -61,7 +61,7 @@ def keep_above(indptr: Any, indices: Any, log_f: Any, log_cutoff: float) -> Any:
 
 @kernel
 def normalise_rows(indptr: Any, indices: Any, log_f: Any, weights: Any, normalisers: Any) -> Any:
-    """Fill a_ij = f_ij / h_i and h_i, and turn ``log_f`` into log a_ij; return (smallest log a_ij, lower triangular?)."""
+    """Fill a_ij = f_ij / h_i and h_i, and make ``log_f`` log a_ij; return (smallest log a_ij, lower triangular?)."""
     smallest, lower = 0.0, True
     for i in range(indptr.size - 1):
         h = 0.0

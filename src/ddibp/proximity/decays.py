@@ -172,9 +172,9 @@ class Window(Decay):
 
 @dataclass(frozen=True)
 class CustomDecay(Decay):
-    """A decay from any vectorised callable; a bare callable is wrapped in this wherever a decay is expected.
+    r"""A decay from any vectorised callable; a bare callable is wrapped in this wherever a decay is expected.
 
-    It is probed when it is made: :math:`f(0) \\in (0, 1]`, :math:`f(\\infty) = 0`, values in [0, 1], non-increasing; the
+    It is probed when it is made: :math:`f(0) \in (0, 1]`, :math:`f(\infty) = 0`, values in [0, 1], non-increasing; its
     values at the distances of the data are checked again when a proximity is built.
 
     Parameters
@@ -205,7 +205,7 @@ class CustomDecay(Decay):
         at_infinity = self._evaluate(np.array([np.inf]))[0]
         if at_infinity != 0.0:
             raise ValueError(
-                f"decay must be 0 at infinite distance (rows out of reach), got {at_infinity!r}; "
+                f"decay must be 0 at infinite distance (rows out of reach), got {at_infinity:g}; "
                 "return 0 where the distance is numpy.inf."
             )
 
@@ -219,7 +219,7 @@ class CustomDecay(Decay):
             )
         wrong = ~((f >= 0.0) & (f <= 1.0))
         if wrong.any():
-            raise ValueError(f"decay must lie in [0, 1], got {f[wrong][0]!r} at distance {d[wrong][0]!r}.")
+            raise ValueError(f"decay must lie in [0, 1], got {f[wrong][0]:g} at distance {d[wrong][0]:g}.")
         return f
 
     def _log(self, d: FloatArray) -> FloatArray:
@@ -228,7 +228,7 @@ class CustomDecay(Decay):
         rises = np.diff(f.ravel()[order]) > 1e-12
         if rises.any():
             at = d.ravel()[order][int(np.argmax(rises))]
-            raise ValueError(f"decay must not increase with distance, but it rises after distance {at!r}.")
+            raise ValueError(f"decay must not increase with distance, but it rises after distance {at:g}.")
         with np.errstate(divide="ignore"):
             return np.log(f)
 
@@ -274,7 +274,7 @@ def _as_distances(distances: ArrayLike) -> FloatArray:
     if np.isnan(d).any():
         raise ValueError("distances must not be NaN.")
     if (d < 0).any():
-        raise ValueError(f"distances must not be negative, got {d[d < 0].flat[0]!r}.")
+        raise ValueError(f"distances must not be negative, got {d[d < 0].flat[0]:g}.")
     return d
 
 

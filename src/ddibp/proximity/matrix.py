@@ -30,7 +30,7 @@ class CompressedRows(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Proximity:
-    r"""Who may link to whom: :math:`a_{ij} = f(d_{ij})/h_i` with :math:`h_i = \sum_j f(d_{ij})`, the row itself included.
+    r"""Who may link to whom: :math:`a_{ij} = f(d_{ij})/h_i`, :math:`h_i = \sum_j f(d_{ij})`, the row itself included.
 
     Make one with `from_covariates` or `from_distances`; wherever a prior takes covariates it also takes a proximity,
     which saves building it again.
@@ -204,10 +204,7 @@ def as_proximity(
 
 
 def _require_sorted(position: FloatArray, groups: NDArray[np.int64] | None) -> None:
-    if groups is None:
-        later = np.arange(position.size)
-    else:
-        later = np.argsort(groups, kind="stable")
+    later = np.arange(position.size) if groups is None else np.argsort(groups, kind="stable")
     falls = np.diff(position[later]) < 0
     if groups is not None:
         falls &= np.diff(groups[later]) == 0
@@ -272,13 +269,15 @@ def _require_distances(d: FloatArray) -> None:
     if np.isnan(d).any():
         raise ValueError("distances must not be NaN; use numpy.inf where a row is out of reach.")
     if (d < 0).any():
-        raise ValueError(f"distances must not be negative, got {d[d < 0][0]!r}.")
+        raise ValueError(f"distances must not be negative, got {d[d < 0][0]:g}.")
 
 
 def _require_zero_diagonal(diagonal: FloatArray) -> None:
     if diagonal.any():
         i = int(np.argmax(diagonal != 0))
-        raise ValueError(f"distances must have a zero diagonal (a row is at distance 0 of itself), got {diagonal[i]!r}.")
+        raise ValueError(
+            f"distances must have a zero diagonal (a row is at distance 0 of itself), got {diagonal[i]:g}."
+        )
 
 
 def _select(pattern: Pattern, keep: NDArray[np.bool_]) -> Pattern:

@@ -45,9 +45,9 @@ def require_memory(entries: int, n_rows: int) -> None:
     needed = entries * _BYTES_PER_ENTRY
     if needed > available:
         raise ValueError(
-            f"{n_rows:,} rows would need {entries:,} pairs within reach, about {needed / 2**30:,.1f} GiB, which is more "
-            f"than half of this machine's memory. Give the decay a finite reach: Window(nu), or cutoff=1e-6 (decays "
-            "below the cutoff count as 0; decay.reach(1e-6) tells the distance), or split the rows by groups=."
+            f"{n_rows:,} rows would need {entries:,} pairs within reach, about {needed / 2**30:,.1f} GiB, which is "
+            "more than half of this machine's memory. Give the decay a finite reach: Window(nu), or cutoff=1e-6 "
+            "(decays below the cutoff count as 0; decay.reach(1e-6) tells the distance), or split the rows by groups=."
         )
 
 

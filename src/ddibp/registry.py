@@ -1,0 +1,84 @@
+"""Names of decays and priors, for the command line, the tests and the docs; a user's own register the same way.
+
+Examples
+--------
+>>> from ddibp import registry
+>>> sorted(registry.decays())
+['constant', 'exponential', 'logistic', 'window']
+>>> registry.make_decay("exponential", beta=0.5)
+Exponential(beta=0.5)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from ddibp.priors import DDIBP, DHBP, IBP
+from ddibp.proximity import Constant, Decay, Exponential, Logistic, Window
+
+_DECAYS: dict[str, type[Decay]] = {}
+_PRIORS: dict[str, type[Any]] = {}
+
+
+def register_decay(name: str, decay: type[Decay]) -> None:
+    """Make a decay class (a frozen dataclass derived from `Decay`) known by ``name``."""
+    if not (isinstance(decay, type) and issubclass(decay, Decay) and dataclasses.is_dataclass(decay)):
+        raise TypeError(f"decay must be a frozen dataclass derived from ddibp.Decay, got {decay!r}.")
+    _register(_DECAYS, name, decay)
+
+
+def register_prior(name: str, prior: type[Any]) -> None:
+    """Make a prior class (a frozen dataclass that answers `ddibp.contract.Prior`) known by ``name``."""
+    questions = ("sample", "sharing", "expected_sharing")
+    if not (isinstance(prior, type) and dataclasses.is_dataclass(prior)):
+        raise TypeError(f"prior must be a frozen dataclass, got {prior!r}.")
+    missing = [question for question in questions if not callable(getattr(prior, question, None))]
+    if missing:
+        raise TypeError(f"prior {prior.__name__} does not answer {', '.join(missing)}; see ddibp.contract.Prior.")
+    _register(_PRIORS, name, prior)
+
+
+def decays() -> Mapping[str, type[Decay]]:
+    """Return the registered decays by name."""
+    return MappingProxyType(_DECAYS)
+
+
+def priors() -> Mapping[str, type[Any]]:
+    """Return the registered priors by name."""
+    return MappingProxyType(_PRIORS)
+
+
+def make_decay(name: str, **parameters: float) -> Decay:
+    """Return the decay called ``name``; parameters must be its own."""
+    return _make("decay", _DECAYS, name, parameters)
+
+
+def make_prior(name: str, **parameters: Any) -> Any:
+    """Return the prior called ``name``; parameters must be its own."""
+    return _make("prior", _PRIORS, name, parameters)
+
+
+def _register(table: dict[str, Any], name: str, cls: type[Any]) -> None:
+    if table.get(name, cls) is not cls:
+        raise ValueError(f"{name!r} is taken by {table[name].__name__}; choose another name.")
+    table[name] = cls
+
+
+def _make(kind: str, table: dict[str, Any], name: str, parameters: dict[str, Any]) -> Any:
+    if name not in table:
+        raise ValueError(f"{kind} must be one of {', '.join(sorted(table))}; got {name!r}.")
+    known = [field.name for field in dataclasses.fields(table[name])]
+    for parameter in parameters:
+        if parameter not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes no parameters"
+            raise ValueError(f"{kind} {name!r} has no parameter {parameter!r}; it {takes}.")
+    return table[name](**parameters)
+
+
+for _name, _decay in {"constant": Constant, "exponential": Exponential, "logistic": Logistic, "window": Window}.items():
+    register_decay(_name, _decay)
+for _name, _prior in {"ibp": IBP, "ddibp": DDIBP, "dhbp": DHBP}.items():
+    register_prior(_name, _prior)
