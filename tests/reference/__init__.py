@@ -1,0 +1,1 @@
+"""Slow, obvious implementations that judge the library: enumeration, exact posteriors, the published samplers."""
