@@ -1,4 +1,4 @@
-"""The house rules that a program can check: cached kernels, lazy imports, lengths of files, compiled equals interpreted."""
+"""House rules that a program can check: cached kernels, lazy imports, file lengths, compiled equals interpreted."""
 
 from __future__ import annotations
 

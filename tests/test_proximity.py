@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from reference import decay as reference
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from ddibp import Constant, Exponential, Logistic, Proximity, Window
 from ddibp.proximity.metrics import METRICS
+from reference import decay as reference
 
 
 def assert_proximity(proximity, a, h):

@@ -10,11 +10,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from laws_of_tests import assert_law, assert_poisson, chi_square_p
-from reference import links as reference
 
 from ddibp import DDIBP, IBP, Constant, Exponential, Gamma, Proximity, Window, _trees
 from ddibp.priors import _reach
+from laws_of_tests import assert_law, assert_poisson, chi_square_p
+from reference import links as reference
 
 PATTERNS = [tuple(z) for z in itertools.product([0, 1], repeat=4) if any(z)]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from ddibp import DDIBP, DHBP, IBP, Constant, Exponential, Gamma, Logistic, SharingLaw, Window, sharing
 from laws_of_tests import assert_law, assert_poisson
 from reference import decay as reference_decay
 from reference import links as reference
-
-from ddibp import DDIBP, DHBP, IBP, Constant, Exponential, Gamma, Logistic, SharingLaw, Window, sharing
 
 
 @pytest.mark.parametrize("n", [1, 2, 4, 5])

@@ -161,16 +161,21 @@ def log_mass_before(i: int, z: Any, rows: Any) -> float:
 @kernel
 def draw_restricted(rng: Any, i: int, z: Any, value: int, rows: Any) -> int:
     """Draw a link of row i among the rows with ``z == value``, by weight."""
-    log_total = log_mass(i, z, value, rows)
     u = rng.random()
-    chosen = -1
     logs = rows.log_weights.size > 0
+    log_total, total = 0.0, 0.0
+    if logs:
+        log_total = log_mass(i, z, value, rows)
+    else:
+        for s in range(rows.indptr[i], rows.indptr[i + 1]):
+            if z[rows.indices[s]] == value:
+                total += rows.weights[s]
+        u *= total
+    chosen = -1
     for s in range(rows.indptr[i], rows.indptr[i + 1]):
-        j = rows.indices[s]
-        if z[j] == value:
-            log_w = rows.log_weights[s] if logs else np.log(rows.weights[s])
-            chosen = j
-            u -= np.exp(log_w - log_total)
+        if z[rows.indices[s]] == value:
+            chosen = rows.indices[s]
+            u -= np.exp(rows.log_weights[s] - log_total) if logs else rows.weights[s]
             if u < 0.0:
                 break
     return chosen

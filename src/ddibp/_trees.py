@@ -16,20 +16,20 @@ from ddibp._kernel import kernel
 
 
 @kernel
-def local_logs(rows: Any, where: Any, indptr: Any, indices: Any, values: Any, are_logs: bool) -> Any:
-    """Return the dense log weights among ``rows`` (``where[row]`` is its place or -1), diagonal ``-inf``."""
+def dense_among(rows: Any, where: Any, indptr: Any, indices: Any, values: Any, absent: float) -> Any:
+    """Return the dense weights or logs among ``rows`` (``where[row]`` is its place or -1), none on the diagonal."""
     m = rows.size
-    local = np.full((m, m), -np.inf)
+    local = np.full((m, m), absent)
     for p in range(m):
         for s in range(indptr[rows[p]], indptr[rows[p] + 1]):
             q = where[indices[s]]
             if q >= 0 and q != p:
-                local[p, q] = values[s] if are_logs else np.log(values[s])
+                local[p, q] = values[s]
     return local
 
 
 @kernel
-def elimination_order(local: Any) -> Any:
+def elimination_order(local: Any, absent: float) -> Any:
     """Return (order, number of possible roots): possible roots come last; 0 if no row is reached from all others.
 
     The possible roots are the one strongly connected component that no link leaves.
@@ -48,7 +48,7 @@ def elimination_order(local: Any) -> Any:
                 top -= 1
                 q = stack[top]
                 for p in range(m):
-                    if local[p, q] > -np.inf and not seen[p]:
+                    if not seen[p] and local[p, q] > absent:
                         seen[p] = True
                         stack[top] = p
                         top += 1
@@ -60,7 +60,7 @@ def elimination_order(local: Any) -> Any:
         top -= 1
         q = stack[top]
         for p in range(m):
-            if local[p, q] > -np.inf and not reaches[p]:
+            if not reaches[p] and local[p, q] > absent:
                 reaches[p] = True
                 stack[top] = p
                 top += 1
@@ -76,7 +76,7 @@ def elimination_order(local: Any) -> Any:
         top -= 1
         p = stack[top]
         for q in range(m):
-            if local[p, q] > -np.inf and not root[q]:
+            if not root[q] and local[p, q] > absent:
                 root[q] = True
                 stack[top] = q
                 top += 1
@@ -93,19 +93,20 @@ def elimination_order(local: Any) -> Any:
 
 
 @kernel
-def scale_rows(local: Any, order: Any) -> Any:
+def scale_rows(local: Any, order: Any, are_logs: bool) -> Any:
     """Return (weights in elimination order with row maxima 1, log of the row factors)."""
     m = local.shape[0]
+    absent = -np.inf if are_logs else 0.0
     scaled, log_scale = np.zeros((m, m)), np.zeros(m)
     for p in range(m):
-        top = -np.inf
+        top = absent
         for q in range(m):
             top = max(top, local[order[p], q])
-        if top > -np.inf:
-            log_scale[p] = top
+        if top > absent:
+            log_scale[p] = top if are_logs else np.log(top)
             for q in range(m):
-                if local[order[p], order[q]] > -np.inf:
-                    scaled[p, q] = np.exp(local[order[p], order[q]] - top)
+                w = local[order[p], order[q]]
+                scaled[p, q] = np.exp(w - top) if are_logs else w / top
     return scaled, log_scale
 
 
@@ -195,17 +196,17 @@ _PANEL = 64
 _SAFE_LOG = 100.0 * np.log(10.0)  # how far small pivots and roots may go before underflow could matter
 
 
-def log_tree_weights(local: Any) -> Any:
-    r"""Return :math:`\log \tau_n` for every row n of a dense log weight matrix, ``-inf`` where no tree has that root.
+def log_tree_weights(local: Any, are_logs: bool) -> Any:
+    r"""Return :math:`\log \tau_n` for every row n of a dense matrix of weights or their logs; ``-inf`` if not a root.
 
     Floating point with matrix products where that is safe, the log scale otherwise.
     """
-    order, n_roots = elimination_order(local)
+    order, n_roots = elimination_order(local, -np.inf if are_logs else 0.0)
     m = len(local)
     log_tau = np.full(m, -np.inf)
     if n_roots == 0:
         return log_tau
-    weights, log_scale = scale_rows(local, order)
+    weights, log_scale = scale_rows(local, order, are_logs)
     pivots = np.ones(m)
     for begin in range(0, m - 1, _PANEL):
         end = min(begin + _PANEL, m - 1)
@@ -220,12 +221,20 @@ def log_tree_weights(local: Any) -> Any:
         log_pi = np.log(stationary(weights, pivots))
         small_pivots = -np.minimum(log_pivots, 0.0).sum()
     if not (small_pivots < _SAFE_LOG and np.abs(log_pi[m - n_roots :]).max() < 2.0 * _SAFE_LOG):
-        logs = local[np.ix_(order, order)] - log_scale[:, None]
+        logs = as_logs(local, are_logs)[np.ix_(order, order)] - log_scale[:, None]
         log_pivots = np.zeros(m)
         reduce_logs(logs, log_pivots)
         log_pi = stationary_logs(logs, log_pivots)
     log_tau[order] = log_pivots.sum() + log_pi + log_scale.sum() - log_scale
     return log_tau
+
+
+def as_logs(local: Any, are_logs: bool) -> Any:
+    """Return the matrix on the log scale."""
+    if are_logs:
+        return local
+    with np.errstate(divide="ignore"):
+        return np.log(local)
 
 
 @kernel

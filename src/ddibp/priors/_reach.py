@@ -80,8 +80,8 @@ def log_owner_probabilities(proximity: Proximity, z: NDArray[np.bool_]) -> Float
         possible = _links.log_sequential_active(column, proximity.rows) > -np.inf
         weights = np.where(np.arange(active.size) == 0, 0.0, -np.inf) if possible else np.full(active.size, -np.inf)
     else:
-        active, local = _local_logs(proximity, column)
-        weights = _log_owner_weights(proximity, active, local)
+        active = np.flatnonzero(z)
+        weights = _log_owner_weights(proximity, column)
     top = weights.max()
     if top == -np.inf:
         raise ValueError("z cannot arise: its active rows cannot all reach one of them by links within reach.")
@@ -116,24 +116,26 @@ def _log_active(proximity: Proximity, z: NDArray[np.uint8]) -> float:
     if proximity.sequential:
         owner = int(np.argmax(z))
         return float(_links.log_sequential_active(z, proximity.rows) - np.log(proximity.normalisers[owner]))
-    active, local = _local_logs(proximity, z)
-    weights = _log_owner_weights(proximity, active, local)
+    weights = _log_owner_weights(proximity, z)
     top = weights.max()
     return float(top + np.log(np.exp(weights - top).sum())) if top > -np.inf else -np.inf
 
 
-def _log_owner_weights(proximity: Proximity, active: NDArray[np.int64], local: FloatArray) -> FloatArray:
+def _log_owner_weights(proximity: Proximity, z: NDArray[np.uint8]) -> FloatArray:
+    """Return the log of the tree weight over h for every active row."""
     from ddibp import _trees
 
-    return np.asarray(_trees.log_tree_weights(local) - np.log(proximity.normalisers[active]))
+    active, _, _, are_logs = _places(proximity, z)
+    return np.asarray(_trees.log_tree_weights(_among(proximity, z), are_logs) - np.log(proximity.normalisers[active]))
 
 
-def _local_logs(proximity: Proximity, z: NDArray[np.uint8]) -> tuple[NDArray[np.int64], FloatArray]:
+def _among(proximity: Proximity, z: NDArray[np.uint8]) -> FloatArray:
+    """Return the dense weights (or logs, if the proximity keeps them) among the active rows."""
     from ddibp import _trees
 
     active, where, values, are_logs = _places(proximity, z)
     rows = proximity.rows
-    return active, _trees.local_logs(active, where, rows.indptr, rows.indices, values, are_logs)
+    return _trees.dense_among(active, where, rows.indptr, rows.indices, values, -np.inf if are_logs else 0.0)
 
 
 def _places(
@@ -159,7 +161,7 @@ def _draw_tree(
     budget = _WALK_STEPS_PER_ROW * active.size
     tree, done = _trees.wilson(rng, where[owner], pointers, places, cumulative, budget)
     if not done:
-        tree = _trees.laplacian_walks(rng, where[owner], _local_logs(proximity, z)[1])
+        tree = _trees.laplacian_walks(rng, where[owner], _trees.as_logs(_among(proximity, z), are_logs))
     return active, tree
 
 

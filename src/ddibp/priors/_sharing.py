@@ -116,7 +116,7 @@ def _enumerate(logs: Any, log_h: Any) -> Any:
             for q in range(m):
                 if p != q:
                     local[p, q] = logs[active[p], active[q]]
-        order, n_roots = elimination_order(local)
+        order, n_roots = elimination_order(local, -np.inf)
         if n_roots == 0:
             continue
         ordered = np.empty((m, m))

@@ -1,0 +1,1 @@
+"""Measurements that stand in docs/benchmarks.md; `./run bench` repeats them."""
