@@ -1,4 +1,4 @@
-"""Run every case in a process of its own and write docs/benchmarks.md; `./run bench NAME ...` prints only those named."""
+"""Run every case in its own process and write docs/benchmarks.md; `./run bench NAME ...` only prints those named."""
 
 from __future__ import annotations
 
@@ -11,6 +11,15 @@ from pathlib import Path
 
 from benchmarks import ground
 
+HEAD = """# Benchmarks
+
+Written by `./run bench`. Every case runs in a process of its own. "Seconds" is the best of three calls; the first call
+also loads compiled kernels from the cache (compiling them, once per installation, is not counted here). Peak memory is
+that of the whole process, interpreter and libraries included (about 0.15 GiB).
+
+Measured with {versions}. Shared machines are noisy: read ratios, not digits.
+
+"""
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 
@@ -49,12 +58,7 @@ def main() -> None:
 
     versions = f"Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy {scipy.__version__}, "
     versions += f"Numba {numba.__version__}, {os.cpu_count()} cores, {platform.machine()}"
-    PAGE.write_text(
-        '# Benchmarks\n\nWritten by `./run bench`. Every case runs in a process of its own. "Seconds" is the best of three '
-        "calls; the first\ncall also loads compiled kernels from the cache (and, once per installation, compiles them, which "
-        "is not counted here).\nPeak memory is that of the whole process, interpreter and libraries included (about "
-        f"0.15 GiB).\n\nMeasured with {versions}. Shared machines are noisy: read ratios, not digits.\n\n{text}\n"
-    )
+    PAGE.write_text(HEAD.format(versions=versions) + text + "\n")
     print(f"wrote {PAGE}")
 
 

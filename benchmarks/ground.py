@@ -52,7 +52,7 @@ def logpmf(prepared: Any) -> float:
     return prior.logpmf(Z, proximity)
 
 
-def sizes(prepared: Any, value: float) -> str:
+def sizes(prepared: Any, _: Any) -> str:
     """Say how large the columns are."""
     m = prepared[2].sum(axis=0)
     return f"{m.mean():.0f} active rows a column, at most {m.max()}"
@@ -133,7 +133,7 @@ CASES = {
         "links and owners given Z, 2,000 × 100, symmetric",
         lambda: columns(DDIBP(Exponential(0.01), 10.0), N, 100),
         lambda p: p[0].sample_causes(p[2], p[1], rng=0),
-        lambda p, _: sizes(p, 0.0),
+        sizes,
     ),
     "sharing-recursion": Case(
         "expected sharing, 2,000 rows, recursion, every pair",

@@ -77,7 +77,7 @@ def test_logs_do_not_underflow():
         (lambda: CustomDecay(lambda d: np.zeros_like(d)), "positive at distance 0"),
         (lambda: CustomDecay(lambda d: np.ones_like(d)), "0 at infinite distance"),
         (lambda: CustomDecay(lambda d: np.where(np.isinf(d), 0.0, 0.1 + 0.1 * (d > 1))), "must not increase"),
-        (lambda: CustomDecay(lambda d: 0.5), "one value per distance"),
+        (lambda: CustomDecay(lambda _: 0.5), "one value per distance"),
         (lambda: Exponential(1.0)(-1.0), "not be negative"),
         (lambda: Exponential(1.0)([0.0, math.nan]), "not be NaN"),
         (lambda: Exponential(1.0).reach(-1.0), "tolerance must be"),

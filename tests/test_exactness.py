@@ -264,7 +264,7 @@ def test_log_probabilities_are_never_nan(decay, rng):
         (lambda p, t: p.sharing(t, method="magic"), "method must be one of"),
         (lambda p, t: p.sharing(t, method="recursion"), "needs sequential distances"),
         (lambda p, t: p.sharing(t, method="monte carlo", n_draws=1), "n_draws must be at least 2"),
-        (lambda p, t: p.sharing(np.arange(40.0), method="enumeration"), "40 rows, more than 16"),
+        (lambda p, _: p.sharing(np.arange(40.0), method="enumeration"), "40 rows, more than 16"),
         (lambda p, t: p.proximity(p.proximity(t), groups=[1, 1, 2]), "when the proximity is built"),
         (lambda *_: DDIBP(alpha=0.0), "alpha must be a number in"),
         (lambda *_: DDIBP(alpha="many"), "alpha must be a positive number"),

@@ -183,6 +183,11 @@ NAN, INF = np.nan, np.inf
         (lambda: Proximity.from_covariates([0.0], Constant(), metric="euclid"), "metric must be a callable or one of"),
         (lambda: Proximity.from_covariates([0.0], Constant(), cutoff=-1.0), "cutoff must be"),
         (lambda: Proximity.from_covariates([0.0], 1.0), "decay must be"),
+        (
+            lambda: Proximity.from_covariates([0.0], Constant(), cutoff=1.0),
+            "cutoff must be below .* 1, .* got 1",
+        ),
+        (lambda: Proximity.from_distances([[0.0]], Logistic(1.0, 0.0), cutoff=0.5), "cutoff must be below .* 0.5"),
         (lambda: Proximity.from_covariates([0.0, 2.0, 1.0], Constant(), sequential=True), "row 2 has 1 after row 1"),
         (lambda: Proximity.from_covariates([0.0, 0.0], Constant(), metric="cosine"), "gives no number for rows"),
         (lambda: Proximity.from_covariates([[95.0, 0.0]], Constant(), metric="haversine"), "latitude in"),
@@ -205,10 +210,10 @@ NAN, INF = np.nan, np.inf
             ),
             "an entry twice",
         ),
-        (lambda: Proximity.from_covariates(np.arange(3e6), Constant()), "3,000,000 rows would need .* finite reach"),
+        (lambda: Proximity.from_covariates(np.arange(3e6), Constant()), "3,000,000 rows with .* finite reach"),
         (lambda: Proximity.from_covariates(np.arange(3e6), Exponential(1.0), sequential=True), "cutoff=1e-6"),
-        (lambda: Proximity.from_covariates(np.zeros((10**6, 2)), Exponential(1.0)), "1,000,000 rows would need"),
-        (lambda: Proximity.from_covariates(np.zeros((10**6, 2)), Window(1.0)), "1,000,000 rows would need"),
+        (lambda: Proximity.from_covariates(np.zeros((10**6, 2)), Exponential(1.0)), "1,000,000 rows with"),
+        (lambda: Proximity.from_covariates(np.zeros((10**6, 2)), Window(1.0)), "1,000,000 rows with"),
     ],
 )
 def test_bad_input_is_refused_with_a_remedy(make, message):

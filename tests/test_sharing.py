@@ -181,6 +181,11 @@ def test_dhbp_large_mass_shows_two_values_or_one(rng):
     ("call", "message"),
     [
         (lambda: DHBP(coupling="both"), "coupling must be one of 'customer', 'dish'"),
+        (lambda: DHBP(sequential="no"), "sequential must be True or False"),
+        (lambda: DHBP(metric="far"), "metric must be a callable or one of"),
+        (lambda: DDIBP(metric="far"), "metric must be a callable or one of"),
+        (lambda: sharing.expected(DDIBP(Window(2.0), 1.0), np.arange(3e5)), "all pairs of 300,000 rows .* fewer rows"),
+        (lambda: sharing.expected(IBP(1.0), 300_000), "all pairs of 300,000 rows .* fewer rows"),
         (lambda: DHBP(c0=0.0), "c0 must be"),
         (lambda: DHBP(c1=-1.0), "c1 must be"),
         (lambda: DHBP(gamma=0.0), "gamma must be"),

@@ -40,6 +40,13 @@ def count(name: str, value: Any, *, low: int = 0) -> int:
     return int(value)
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def choice(name: str, value: Any, options: tuple[str, ...]) -> str:
     """Return ``value`` if it is one of ``options``."""
     if value not in options:

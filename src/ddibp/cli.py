@@ -351,5 +351,6 @@ def _write(out: str, prefix: str, table: Any, arrays: dict[str, Any], draw: Call
     else:
         header = ",".join(f"{prefix}_{k}" for k in range(table.shape[1]))
         with click.open_file(out, "w", encoding="utf-8") as stream:
-            np.savetxt(stream, table, fmt="%s", delimiter=",", header=header, comments="")
+            stream.write(f"{header}\n")
+            np.savetxt(stream, table, fmt="%s", delimiter=",")
             stream.flush()

@@ -44,6 +44,13 @@ class Draw(NamedTuple):
         The row that owns each feature.
     links : ndarray of int, shape (n_rows, n_features)
         The row that each row links to for each feature; the owner's own link has no effect.
+
+    Examples
+    --------
+    >>> from ddibp import DDIBP, Exponential
+    >>> draw = DDIBP(Exponential(1.0), alpha=2.0, sequential=True).sample([0.0, 1.0], rng=2, return_causes=True)
+    >>> draw.Z.astype(int).tolist(), draw.owners.tolist(), draw.links.tolist()
+    ([[1, 0], [1, 1]], [0, 1], [[0, 0], [0, 0]])
     """
 
     Z: NDArray[np.bool_]

@@ -42,8 +42,8 @@ def feature_matrix(Z: Any, *, owners: ArrayLike | None = None, ax: Axes | None =
     >>> from ddibp import DDIBP, Exponential, plots
     >>> draw = DDIBP(Exponential(0.1), alpha=2.0, sequential=True).sample(np.arange(50.0), rng=0, return_causes=True)
     >>> ax = plots.feature_matrix(draw.Z, owners=draw.owners, ax=Figure().add_subplot())
-    >>> ax.get_xlabel(), ax.get_ylabel(), ax.get_xlim()
-    ('feature', 'row', (-0.5, 11.5))
+    >>> ax.get_xlabel(), ax.get_ylabel(), ax.images[0].get_array().shape == draw.Z.shape
+    ('feature', 'row', True)
     """
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -120,8 +120,8 @@ def decay(decay: Any, *, max_distance: float | None = None, ax: Axes | None = No
     >>> from matplotlib.figure import Figure
     >>> from ddibp import Window, plots
     >>> ax = plots.decay(Window(2.0), ax=Figure().add_subplot())
-    >>> ax.get_xlim()
-    (0.0, 2.5)
+    >>> print(ax.get_xlim()[1])
+    2.5
     """
     f = as_decay(decay)
     if max_distance is None:

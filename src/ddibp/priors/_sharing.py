@@ -12,6 +12,7 @@ from ddibp._kernel import kernel
 from ddibp._links import draw_links
 from ddibp._trees import elimination_order, log_add, reduce_logs, stationary_logs
 from ddibp.proximity import Proximity
+from ddibp.proximity.neighbours import require_square_memory
 
 FloatArray = NDArray[np.float64]
 METHODS = ("auto", "recursion", "enumeration", "monte carlo")
@@ -24,6 +25,7 @@ def unit_sharing(
     """Return (S, its standard error or None, the method used)."""
     _check.choice("method", method, METHODS)
     n = proximity.n_rows
+    require_square_memory(n)
     rows = proximity.rows
     if method == "recursion" and not proximity.sequential:
         raise ValueError(

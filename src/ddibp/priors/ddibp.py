@@ -33,6 +33,7 @@ from ddibp.priors import _reach
 from ddibp.priors._columns import check_mass, draw_mass, log_matrix_probability, mean_mass
 from ddibp.proximity import Decay, Exponential, Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
+from ddibp.proximity.metrics import check_metric
 
 
 @dataclass(frozen=True)
@@ -60,15 +61,15 @@ class DDIBP(Spec):
     >>> prior = DDIBP(Exponential(0.1), alpha=2.0, sequential=True)
     >>> Z = prior.sample(t, rng=0)
     >>> Z.shape
-    (50, 12)
+    (50, 17)
     >>> round(prior.logpmf(Z, t), 3)
-    -214.602
+    -277.75
 
     Covariates are needed wherever a row's neighbours matter; a proximity made once serves as well:
 
     >>> proximity = prior.proximity(t)
     >>> round(prior.expected_features(proximity), 3)
-    10.754
+    15.032
     """
 
     decay: Decay | Any = field(default_factory=Exponential)
@@ -80,8 +81,8 @@ class DDIBP(Spec):
     def __post_init__(self) -> None:
         as_decay(self.decay)
         check_mass("alpha", self.alpha)
-        if not isinstance(self.sequential, (bool, np.bool_)):
-            raise TypeError(f"sequential must be True or False, got {self.sequential!r}.")
+        _check.flag("sequential", self.sequential)
+        check_metric(self.metric)
         _check.number("cutoff", self.cutoff, low=0.0)
 
     def proximity(self, covariates: Any, *, groups: Any = None) -> Proximity:
@@ -139,9 +140,9 @@ class DDIBP(Spec):
         >>> from ddibp import DDIBP, Window
         >>> draw = DDIBP(Window(2.0), alpha=1.0).sample(np.arange(6.0), rng=3, return_causes=True)
         >>> draw.Z.astype(int).sum(axis=0), draw.owners
-        (array([4, 1]), array([1, 5], dtype=int32))
+        (array([2]), array([2], dtype=int32))
         >>> DDIBP(Window(2.0), alpha=1.0).sample(np.arange(1e5), rng=0, sparse=True).shape
-        (100000, 33614)
+        (100000, 33141)
         """
         if sparse and return_causes:
             raise ValueError("return_causes gives links for every row and feature; it cannot go with sparse=True.")
@@ -182,9 +183,11 @@ class DDIBP(Spec):
         Examples
         --------
         >>> import numpy as np
-        >>> from ddibp import DDIBP, Window
-        >>> DDIBP(Window(1.5), alpha=1.0).owner_probabilities([1, 1, 1, 0], np.arange(4.0)).round(3)
-        array([0.5 , 0.25, 0.25, 0.  ])
+        >>> from ddibp import DDIBP, Exponential
+        >>> D = np.array([[0.0, 1.0, 1.0], [3.0, 0.0, 1.0], [3.0, 1.0, 0.0]])
+        >>> prior = DDIBP(Exponential(1.0), alpha=1.0, metric="precomputed")
+        >>> prior.owner_probabilities([1, 1, 0], D).round(3)
+        array([0.119, 0.881, 0.   ])
         """
         proximity = self.proximity(covariates)
         z = _check.binary_column("z", z, proximity.n_rows)

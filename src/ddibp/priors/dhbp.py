@@ -31,6 +31,8 @@ from ddibp.laws import SharingLaw
 from ddibp.priors._columns import check_mass, draw_mass
 from ddibp.proximity import Decay, Exponential, Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
+from ddibp.proximity.metrics import check_metric
+from ddibp.proximity.neighbours import require_square_memory
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class DHBP(Spec):
     >>> from ddibp import DHBP, Exponential
     >>> prior = DHBP(Exponential(0.1), gamma=5.0, c0=10.0, c1=1.0)
     >>> prior.sample(np.arange(20.0), rng=0).shape
-    (20, 57)
+    (20, 49)
     >>> prior.expected_sharing([0.0, 1.0]).round(3)
     array([[5.   , 1.588],
            [1.588, 5.   ]])
@@ -76,6 +78,8 @@ class DHBP(Spec):
         check_mass("gamma", self.gamma)
         _check.number("c0", self.c0, low=0.0, open_low=True)
         _check.number("c1", self.c1, low=0.0, open_low=True)
+        _check.flag("sequential", self.sequential)
+        check_metric(self.metric)
         _check.number("cutoff", self.cutoff, low=0.0)
         _check.choice("coupling", self.coupling, ("customer", "dish"))
 
@@ -112,6 +116,7 @@ class DHBP(Spec):
         Poisson(:math:`\gamma[\kappa_0 + s_{ij}(\kappa_1-\kappa_0)]`) for ``"dish"``.
         """
         proximity = self.proximity(covariates)
+        require_square_memory(proximity.n_rows)
         s = np.asarray((proximity.matrix @ proximity.matrix.T).toarray())
         np.fill_diagonal(s, 1.0)
         apart = 1.0 / (self.c0 + 1.0)

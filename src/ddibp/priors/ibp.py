@@ -24,6 +24,7 @@ from ddibp.contract import Draw
 from ddibp.hyperpriors import Gamma
 from ddibp.laws import SharingLaw
 from ddibp.priors._columns import check_mass, draw_mass, log_matrix_probability, mean_mass
+from ddibp.proximity.neighbours import require_square_memory
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,9 @@ class IBP(Spec):
     >>> from ddibp import IBP
     >>> Z = IBP(2.0).sample(100, rng=0)
     >>> Z.shape, Z.dtype
-    ((100, 9), dtype('bool'))
+    ((100, 14), dtype('bool'))
     >>> round(IBP(2.0).logpmf(np.eye(3)), 4)
-    -6.9637
+    -4.8831
     """
 
     alpha: float | Gamma = field(default_factory=Gamma)
@@ -104,6 +105,7 @@ class IBP(Spec):
 
     def sharing(self, covariates: Any) -> SharingLaw:
         r"""Return the law of :math:`R_{ij}`: Poisson with mean :math:`\alpha/2` (:math:`\alpha` for i = j)."""
+        require_square_memory(count_rows(covariates))
         S = np.full((count_rows(covariates),) * 2, 0.5)
         np.fill_diagonal(S, 1.0)
         return SharingLaw.poisson(S, self.alpha, method="closed form")

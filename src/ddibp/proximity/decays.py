@@ -23,7 +23,15 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 
 class Decay(Spec):
-    """What every decay answers: ``log(d)``, ``reach(tolerance)``; calling it gives :math:`f(d)`."""
+    """What every decay answers: ``log(d)``, ``reach(tolerance)``; calling it gives :math:`f(d)`.
+
+    Examples
+    --------
+    >>> from ddibp import Decay, Exponential
+    >>> decay = Exponential(0.5)
+    >>> isinstance(decay, Decay), decay.log(2.0)
+    (True, -1.0)
+    """
 
     def __call__(self, distances: ArrayLike) -> Any:
         """Return :math:`f(d)`, elementwise, as a float for a scalar and an array otherwise."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ddibp import _check
 from ddibp.proximity import metrics, neighbours
-from ddibp.proximity.decays import as_decay
+from ddibp.proximity.decays import Decay, as_decay
 from ddibp.proximity.metrics import FloatArray
 from ddibp.proximity.neighbours import Pattern
 
@@ -96,6 +96,7 @@ class Proximity:
             return cls.from_distances(covariates, decay, sequential=sequential, cutoff=cutoff, groups=groups)
         decay = as_decay(decay)
         cutoff = _check.number("cutoff", cutoff, low=0.0)
+        _require_cutoff_below(decay, cutoff)
         points = metrics.as_points(covariates)
         codes = metrics.as_groups(groups, len(points))
         if sequential and points.shape[1] == 1:
@@ -129,6 +130,7 @@ class Proximity:
         """
         decay = as_decay(decay)
         cutoff = _check.number("cutoff", cutoff, low=0.0)
+        _require_cutoff_below(decay, cutoff)
         pattern = _pattern_of_matrix(distances, sequential)
         codes = metrics.as_groups(groups, len(pattern.indptr) - 1)
         if codes is not None:
@@ -201,6 +203,14 @@ def as_proximity(
     return Proximity.from_covariates(
         covariates, decay, sequential=sequential, metric=metric, cutoff=cutoff, groups=groups
     )
+
+
+def _require_cutoff_below(decay: Decay, cutoff: float) -> None:
+    if cutoff >= decay(0.0):
+        raise ValueError(
+            f"cutoff must be below the decay at distance 0, which is {decay(0.0):g}, or no row could link to another; "
+            f"got {cutoff:g}."
+        )
 
 
 def _require_sorted(position: FloatArray, groups: NDArray[np.int64] | None) -> None:

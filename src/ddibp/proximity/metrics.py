@@ -85,6 +85,12 @@ def as_groups(groups: Any, n_rows: int) -> NDArray[np.int64] | None:
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
+def check_metric(metric: Any) -> None:
+    """Raise unless ``metric`` is a callable or a known name."""
+    if not callable(metric) and metric not in METRICS:
+        raise ValueError(f"metric must be a callable or one of {', '.join(METRICS)}; got {metric!r}.")
+
+
 def embed(points: FloatArray, metric: Any) -> Embedding:
     """Return the embedding of ``points`` under ``metric`` (a SciPy metric's name, ``haversine``, or a callable)."""
 
@@ -103,9 +109,8 @@ def embed(points: FloatArray, metric: Any) -> Embedding:
         return Embedding(_whiten(points), "euclidean", 2.0, same, same)
     if metric == "haversine":
         return _on_the_sphere(points)
-    if metric in _PAIRWISE_ONLY:
-        return Embedding(points, metric, None, same, same)
-    raise ValueError(f"metric must be a callable or one of {', '.join(METRICS)}; got {metric!r}.")
+    check_metric(metric)
+    return Embedding(points, metric, None, same, same)
 
 
 def _scale(points: FloatArray) -> FloatArray:

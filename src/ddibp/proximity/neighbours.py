@@ -38,17 +38,33 @@ def find(embedding: Embedding, groups: NDArray[np.int64] | None, reach: float, s
 
 def require_memory(entries: int, n_rows: int) -> None:
     """Raise if a proximity with so many stored pairs has no room, and say how to make it smaller."""
+    require_room(
+        entries * _BYTES_PER_ENTRY,
+        f"{n_rows:,} rows with {entries:,} pairs within reach",
+        "Give the decay a finite reach: Window(nu), or cutoff=1e-6 (decays below the cutoff count as 0; "
+        "decay.reach(1e-6) tells the distance), or split the rows by groups=.",
+    )
+
+
+def require_room(needed: float, what: str, remedy: str) -> None:
+    """Raise if so many bytes are more than half of the machine's memory."""
     try:
         available = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
     except (AttributeError, OSError, ValueError):
         available = 8 << 30
-    needed = entries * _BYTES_PER_ENTRY
     if needed > available:
         raise ValueError(
-            f"{n_rows:,} rows would need {entries:,} pairs within reach, about {needed / 2**30:,.1f} GiB, which is "
-            "more than half of this machine's memory. Give the decay a finite reach: Window(nu), or cutoff=1e-6 "
-            "(decays below the cutoff count as 0; decay.reach(1e-6) tells the distance), or split the rows by groups=."
+            f"{what} would need about {needed / 2**30:,.1f} GiB, more than half of this machine's memory. {remedy}"
         )
+
+
+def require_square_memory(n_rows: int) -> None:
+    """Raise if a dense matrix over pairs of rows has no room."""
+    require_room(
+        8.0 * n_rows**2,
+        f"A matrix over all pairs of {n_rows:,} rows",
+        "Take fewer rows, for example every tenth, or one group at a time.",
+    )
 
 
 def _by_sorting(embedding: Embedding, groups: Any, reach: float, sequential: bool) -> Pattern:

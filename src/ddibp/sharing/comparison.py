@@ -28,6 +28,14 @@ class SharingMatrix:
         ``"closed form"``, ``"recursion"``, ``"enumeration"`` (all exact) or ``"monte carlo"``.
     standard_error : ndarray of shape (n_rows, n_rows) or None
         Monte Carlo standard errors; None where the values are exact.
+
+    Examples
+    --------
+    >>> from ddibp import IBP, sharing
+    >>> sharing.expected(IBP(2.0), 2)
+    SharingMatrix of shape (2, 2) by closed form:
+    [[2. 1.]
+     [1. 2.]]
     """
 
     values: FloatArray
@@ -72,9 +80,9 @@ def expected(
     >>> from ddibp import DDIBP, Exponential, sharing
     >>> sharing.expected(DDIBP(Exponential(1.0), alpha=2.0, sequential=True), np.arange(3.0))
     SharingMatrix of shape (3, 3) by recursion:
-    [[2.         0.53788284 0.32937884]
-     [0.53788284 2.         0.52797145]
-     [0.32937884 0.52797145 2.        ]]
+    [[2.         0.53788284 0.31169639]
+     [0.53788284 2.         0.53788284]
+     [0.31169639 0.53788284 2.        ]]
     """
     law = _law(prior, covariates, method, n_draws, rng)
     error = law.standard_error

@@ -19,7 +19,7 @@ from ddibp.sharing.comparison import limiting_fraction
 
 FloatArray = NDArray[np.float64]
 
-_FLOOR = -60.0  # log f(d)/f(0) below which a row counts as out of reach
+_FLOOR = -20.0  # log f(d)/f(0) from which down a row counts as out of reach
 _LARGEST_WITHOUT_ORDER = 10
 
 
@@ -41,6 +41,14 @@ class SharingFit:
         The fitted distances (`fit_distances`), infinite where no link is wanted.
     prior : prior or None
         The prior with the fitted decay (`fit_decay`).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ddibp import Exponential, sharing
+    >>> sharing.fit_distances([[np.nan, 0.3], [0.3, np.nan]], Exponential(1.0)).distances.round(3)
+    array([[0.   ,   inf],
+           [0.847, 0.   ]])
     """
 
     fractions: FloatArray
@@ -54,8 +62,8 @@ class SharingFit:
 def fit_distances(target: ArrayLike, decay: Any, *, sequential: bool = True) -> SharingFit:
     """Find distances whose limiting fractions of shared features come closest to ``target``.
 
-    Not every matrix of fractions can be had: sequential neighbours share at most half of their features. The residual
-    tells how close the best one is.
+    Not every matrix of fractions can be had: two sequential rows share at most half of their features. The residual
+    tells how close the result is; the search is local, from a start that fits the rows one by one.
 
     Parameters
     ----------
@@ -113,10 +121,10 @@ def fit_distances(target: ArrayLike, decay: Any, *, sequential: bool = True) -> 
             bounds=[(_FLOOR, 0.0)] * start.size,
             options={"maxiter": 500, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-9},
         )
-    theta = result.x
+    theta = np.where(result.x <= _FLOOR + 1e-6, -np.inf, result.x)
     distances = np.full((n, n), np.inf)
     np.fill_diagonal(distances, 0.0)
-    distances[free] = [np.inf if x <= _FLOOR + 1e-6 else decay.reach(float(np.exp(log_f0 + x))) for x in theta]
+    distances[free] = [np.inf if x == -np.inf else decay.reach(float(np.exp(log_f0 + x))) for x in theta]
     if not sequential:
         distances = np.minimum(distances, distances.T)
     fractions = _sequential_fractions(theta, free, n)[0] if sequential else _symmetric_fractions(theta, free, n)
@@ -258,7 +266,7 @@ def _row_by_row(wanted: FloatArray, weight: FloatArray) -> FloatArray:
         weights = np.clip(weights, 1e-9, None)
         weights *= min(1.0, (1.0 - 1.0 / (i + 1)) / weights.sum())
         own = 1.0 - weights.sum()
-        theta[i, :i] = np.clip(np.log(weights / own), -20.0, 0.0)
+        theta[i, :i] = np.clip(np.log(weights / own), _FLOOR, 0.0)
         relative = np.exp(theta[i, :i])
         fractions[i, :i] = fractions[:i, i] = relative / (1.0 + relative.sum()) @ fractions[:i, :i]
     return theta
