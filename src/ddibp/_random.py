@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,3 +21,8 @@ def as_generator(rng: RandomState, name: str = "rng") -> np.random.Generator:
     if isinstance(rng, (int, np.integer)) and rng < 0:
         raise ValueError(f"{name} must be a non-negative int, got {rng!r}.")
     return np.random.default_rng(rng)
+
+
+def accepts(rng: np.random.Generator, log_ratio: float) -> bool:
+    """Return whether a Metropolis-Hastings proposal with this log ratio is accepted."""
+    return log_ratio >= 0.0 or (log_ratio > -math.inf and rng.random() < math.exp(log_ratio))

@@ -24,13 +24,18 @@ which the command line and the tests take their lists.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ddibp._random import RandomState
 from ddibp.laws import SharingLaw
+
+
+Schedule: TypeAlias = "Sequence[tuple[str, float]]"
+"""Moves by name with their frequency: how often each runs in an iteration."""
 
 
 class Draw(NamedTuple):

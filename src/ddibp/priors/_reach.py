@@ -93,20 +93,32 @@ def draw_causes(
     proximity: Proximity, Z: NDArray[np.bool_], rng: np.random.Generator
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Draw owners and links given the matrix; return (owners, links), links rows first."""
-    from ddibp import _links
-
     owners = np.empty(Z.shape[1], np.int32)
     links = np.empty((Z.shape[1], len(Z)), np.int32)
     for k in range(Z.shape[1]):
-        z = Z[:, k].astype(np.uint8)
-        probabilities = np.exp(log_owner_probabilities(proximity, Z[:, k]))
-        owners[k] = _draw_index(probabilities, rng)
-        _links.draw_links_given(rng, z, owners[k], proximity.sequential, proximity.rows, links[k])
-        if not proximity.sequential:
-            active, tree = _draw_tree(proximity, z, int(owners[k]), rng)
-            others = active != owners[k]
-            links[k, active[others]] = active[tree[others]]
+        owners[k] = draw_owner(proximity, Z[:, k], rng)
+        draw_column_links(proximity, Z[:, k].astype(np.uint8), int(owners[k]), links[k], rng)
     return owners, np.ascontiguousarray(links.T)
+
+
+def draw_owner(proximity: Proximity, z: NDArray[np.bool_], rng: np.random.Generator) -> int:
+    """Draw the owner of one column."""
+    cumulative = np.cumsum(np.exp(log_owner_probabilities(proximity, z)))
+    at = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    return min(at, cumulative.size - 1)
+
+
+def draw_column_links(
+    proximity: Proximity, z: NDArray[np.uint8], owner: int, links: NDArray[np.int32], rng: np.random.Generator
+) -> None:
+    """Fill in the links of one column given the column and its owner."""
+    from ddibp import _links
+
+    _links.draw_links_given(rng, z, owner, proximity.sequential, proximity.rows, links)
+    if not proximity.sequential:
+        active, tree = _draw_tree(proximity, z, owner, rng)
+        others = active != owner
+        links[active[others]] = active[tree[others]]
 
 
 def _log_active(proximity: Proximity, z: NDArray[np.uint8]) -> float:
@@ -163,9 +175,3 @@ def _draw_tree(
     if not done:
         tree = _trees.laplacian_walks(rng, where[owner], _trees.as_logs(_among(proximity, z), are_logs))
     return active, tree
-
-
-def _draw_index(probabilities: FloatArray, rng: np.random.Generator) -> int:
-    cumulative = np.cumsum(probabilities)
-    at = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
-    return min(at, probabilities.size - 1)

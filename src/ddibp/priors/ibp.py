@@ -93,11 +93,11 @@ class IBP(Spec):
         """
         Z = self._matrix(Z, covariates)
         unit_total = float(np.sum(1.0 / np.arange(1, len(Z) + 1)))
-        return log_matrix_probability(Z, _log_unit_rates(Z), unit_total, self.alpha)
+        return log_matrix_probability(Z, log_unit_rates(Z), unit_total, self.alpha)
 
     def log_rate(self, Z: Any, covariates: Any = None) -> NDArray[np.float64]:
         r"""Return :math:`\log \rho_z` for every column of Z (a `Gamma` mass at its mean)."""
-        return np.log(mean_mass(self.alpha)) + _log_unit_rates(self._matrix(Z, covariates))
+        return np.log(mean_mass(self.alpha)) + log_unit_rates(self._matrix(Z, covariates))
 
     def expected_features(self, covariates: Any) -> float:
         r"""Return :math:`\alpha H_N`."""
@@ -133,7 +133,8 @@ def count_rows(covariates: Any) -> int:
     return int(shape[0])
 
 
-def _log_unit_rates(Z: NDArray[np.bool_]) -> NDArray[np.float64]:
+def log_unit_rates(Z: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return log (m-1)! (N-m)! / N! for every column of Z, minus infinity for empty ones."""
     from scipy.special import gammaln
 
     n = len(Z)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ddibp import _check
 from ddibp._spec import Spec
+from ddibp.hyperpriors import Gamma
 
 FloatArray: TypeAlias = NDArray[np.float64]
 
@@ -35,14 +36,28 @@ class Decay(Spec):
 
     def __call__(self, distances: ArrayLike) -> Any:
         """Return :math:`f(d)`, elementwise, as a float for a scalar and an array otherwise."""
+        self._require_numbers()
         d = _as_distances(distances)
         f = np.exp(self._log(d))
         return float(f) if f.ndim == 0 else f
 
     def log(self, distances: ArrayLike) -> Any:
         r"""Return :math:`\log f(d)`, elementwise (``-inf`` where unreachable), without underflow."""
+        self._require_numbers()
         log_f = self._log(_as_distances(distances))
         return float(log_f) if log_f.ndim == 0 else log_f
+
+    def _require_numbers(self) -> None:
+        for name, prior in self.learned.items():
+            raise ValueError(
+                f"{name} has a prior, {prior!r}, to be learned from data; here a number is needed, "
+                f"for example set_params({name}={prior.mean:g})."
+            )
+
+    @property
+    def learned(self) -> dict[str, Gamma]:
+        """The parameters that have a prior instead of a number."""
+        return {k: v for k, v in self.get_params(deep=False).items() if isinstance(v, Gamma)}
 
     @abstractmethod
     def _log(self, d: FloatArray) -> FloatArray:
@@ -78,8 +93,8 @@ class Exponential(Decay):
 
     Parameters
     ----------
-    beta : float
-        Rate :math:`\beta \ge 0`; ``0`` is the constant decay.
+    beta : float or Gamma
+        Rate :math:`\beta \ge 0`; ``0`` is the constant decay. A `Gamma` is a prior: posterior sampling learns it.
 
     Examples
     --------
@@ -90,22 +105,22 @@ class Exponential(Decay):
     138.16
     """
 
-    beta: float = 1.0
+    beta: float | Gamma = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("beta", self.beta, low=0.0)
+        _number_or_prior("beta", self.beta)
 
     def _log(self, d: FloatArray) -> FloatArray:
-        if self.beta == 0:
-            return Constant()._log(d)
-        return -float(self.beta) * d
+        beta = _value(self.beta)
+        return -beta * d if beta > 0.0 else Constant()._log(d)
 
     def reach(self, tolerance: float = 0.0) -> float:
         r"""Return :math:`\log(1/\mathrm{tol})/\beta`."""
-        tol = _tolerance(tolerance)
+        self._require_numbers()
+        tol, beta = _tolerance(tolerance), _value(self.beta)
         if tol >= 1.0:
             return 0.0
-        return math.inf if tol == 0.0 or self.beta == 0 else -math.log(tol) / self.beta
+        return math.inf if tol == 0.0 or beta == 0.0 else -math.log(tol) / beta
 
 
 @dataclass(frozen=True)
@@ -117,10 +132,10 @@ class Logistic(Decay):
 
     Parameters
     ----------
-    beta : float
+    beta : float or Gamma
         Steepness :math:`\beta > 0`.
-    nu : float
-        Offset :math:`\nu`.
+    nu : float or Gamma
+        Offset :math:`\nu`. A `Gamma` is a prior: posterior sampling learns the parameter.
 
     Examples
     --------
@@ -129,24 +144,25 @@ class Logistic(Decay):
     array([0.881, 0.5  ])
     """
 
-    beta: float = 1.0
-    nu: float = 1.0
+    beta: float | Gamma = 1.0
+    nu: float | Gamma = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("beta", self.beta, low=0.0, open_low=True)
-        _check.number("nu", self.nu)
+        _number_or_prior("beta", self.beta, open_low=True)
+        _number_or_prior("nu", self.nu, low=-math.inf)
 
     def _log(self, d: FloatArray) -> FloatArray:
-        return -np.logaddexp(0.0, float(self.beta) * d - float(self.nu))
+        return -np.logaddexp(0.0, _value(self.beta) * d - _value(self.nu))
 
     def reach(self, tolerance: float = 0.0) -> float:
         r"""Return :math:`(\nu + \log(1/\mathrm{tol} - 1))/\beta`."""
+        self._require_numbers()
         tol = _tolerance(tolerance)
         if tol == 0.0:
             return math.inf
         if tol >= 1.0:
             return 0.0
-        return max(0.0, (self.nu + math.log1p(-tol) - math.log(tol)) / self.beta)
+        return max(0.0, (_value(self.nu) + math.log1p(-tol) - math.log(tol)) / _value(self.beta))
 
 
 @dataclass(frozen=True)
@@ -155,8 +171,9 @@ class Window(Decay):
 
     Parameters
     ----------
-    nu : float
-        Width :math:`\nu > 0` (exclusive: a distance of exactly :math:`\nu` is out).
+    nu : float or Gamma
+        Width :math:`\nu > 0` (exclusive: a distance of exactly :math:`\nu` is out). A `Gamma` is a prior: posterior
+        sampling learns it.
 
     Examples
     --------
@@ -165,17 +182,18 @@ class Window(Decay):
     array([1., 1., 0.])
     """
 
-    nu: float = 1.0
+    nu: float | Gamma = 1.0
 
     def __post_init__(self) -> None:
-        _check.number("nu", self.nu, low=0.0, open_low=True)
+        _number_or_prior("nu", self.nu, open_low=True)
 
     def _log(self, d: FloatArray) -> FloatArray:
-        return np.where(d < self.nu, 0.0, -np.inf)
+        return np.where(d < _value(self.nu), 0.0, -np.inf)
 
     def reach(self, tolerance: float = 0.0) -> float:
         r"""Return :math:`\nu`."""
-        return float(self.nu) if _tolerance(tolerance) < 1.0 else 0.0
+        self._require_numbers()
+        return _value(self.nu) if _tolerance(tolerance) < 1.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -284,6 +302,16 @@ def _as_distances(distances: ArrayLike) -> FloatArray:
     if (d < 0).any():
         raise ValueError(f"distances must not be negative, got {d[d < 0].flat[0]:g}.")
     return d
+
+
+def _number_or_prior(name: str, value: Any, *, low: float = 0.0, open_low: bool = False) -> None:
+    if not isinstance(value, Gamma):
+        _check.number(name, value, low=low, open_low=open_low)
+
+
+def _value(value: float | Gamma) -> float:
+    assert not isinstance(value, Gamma)
+    return float(value)
 
 
 def _tolerance(tolerance: float) -> float:

@@ -1,0 +1,1 @@
+"""Compiled moves of Markov chains, shared by priors."""

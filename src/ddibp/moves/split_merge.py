@@ -1,0 +1,109 @@
+r"""Splitting a column in two and merging two, over pairs of active entries (a complete version of Meeds et al.'s sketch).
+
+An ordered pair of active entries (i, k), (j, l) is drawn. In one column, k = l, the column is split into a with i and b
+with j; its other rows go to a, b or both, in random order, by how well running weights of a and b explain them. In two
+columns that do not both have i or j, they are merged. The same code draws an allocation and evaluates a given one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ddibp._kernel import kernel
+from ddibp.moves.evidence import Evidence
+
+
+@kernel
+def allocate(rng: Any, order: Any, i: int, j: int, given: bool, a: Any, b: Any, ev: Evidence) -> float:
+    """Allocate the rows ``order`` (i and j left out) to a, b or both, or follow the given ones; return log density."""
+    M = ev.sizes[0]
+    ridge, variance = ev.numbers[3], ev.numbers[4]
+    u_a, u_b = ev.rows[i, :M].copy(), ev.rows[j, :M].copy()
+    n_a = n_b = 1.0
+    log_q = 0.0
+    log_w = np.empty(3)
+    for row in order:
+        miss_a = miss_b = miss_both = 0.0
+        for m in range(M):
+            x, w_a, w_b = ev.rows[row, m], u_a[m] / (n_a + ridge), u_b[m] / (n_b + ridge)
+            miss_a += (x - w_a) ** 2
+            miss_b += (x - w_b) ** 2
+            miss_both += (x - w_a - w_b) ** 2
+        best = min(miss_a, miss_b, miss_both)
+        total = 0.0
+        for choice in range(3):
+            miss = miss_a if choice == 0 else (miss_b if choice == 1 else miss_both)
+            log_w[choice] = max(-(miss - best) / (2.0 * variance), -20.0)
+            total += np.exp(log_w[choice])
+        if given:
+            chosen = 2 if a[row] == 1 and b[row] == 1 else (0 if a[row] == 1 else 1)
+        else:
+            u = rng.random() * total
+            chosen = 0
+            while chosen < 2 and u >= np.exp(log_w[chosen]):
+                u -= np.exp(log_w[chosen])
+                chosen += 1
+            a[row], b[row] = chosen != 1, chosen != 0
+        log_q += log_w[chosen] - np.log(total)
+        if chosen != 1:
+            n_a += 1.0
+            u_a += ev.rows[row, :M]
+        if chosen != 0:
+            n_b += 1.0
+            u_b += ev.rows[row, :M]
+    return log_q
+
+
+@kernel
+def pair_sums(z_a: Any, z_b: Any, ev: Evidence) -> Any:
+    """Return per output the sums u_a, u_b and the matrix entries v_a, v_b, v_ab of two columns together."""
+    M, missing = ev.sizes[0], ev.sizes[1] < 0
+    P = 0 if missing else ev.sizes[1]
+    out = np.zeros((5, M))
+    y_a, y_b = np.zeros(P), np.zeros(P)
+    for i in range(z_a.size):
+        if z_a[i] == 1 or z_b[i] == 1:
+            for m in range(M):
+                o = ev.rows[i, M + m] if missing else 1.0
+                out[0, m] += z_a[i] * ev.rows[i, m]
+                out[1, m] += z_b[i] * ev.rows[i, m]
+                out[2, m] += o * z_a[i]
+                out[3, m] += o * z_b[i]
+                out[4, m] += o * z_a[i] * z_b[i]
+            for p in range(P):
+                y_a[p] += z_a[i] * ev.rows[i, M + p]
+                y_b[p] += z_b[i] * ev.rows[i, M + p]
+    out[2] += ev.numbers[3] - (y_a**2).sum()
+    out[3] += ev.numbers[3] - (y_b**2).sum()
+    out[4] -= (y_a * y_b).sum()
+    return out
+
+
+@kernel
+def pair_score(sums: Any, ev: Evidence) -> float:
+    """Return the log likelihood of two columns together, relative to neither."""
+    M = ev.sizes[0]
+    ridge, variance = ev.numbers[3], ev.numbers[4]
+    result = 0.0
+    for m in range(M):
+        u_a, u_b, v_a, v_b, v_ab = sums[0, m], sums[1, m], sums[2, m], sums[3, m], sums[4, m]
+        det = v_a * v_b - v_ab * v_ab
+        # Outputs beyond the reduced data carry no sums, only the determinant.
+        copies = ev.numbers[5] / M if ev.sizes[1] >= 0 else 1.0
+        result -= 0.5 * copies * np.log(det / ridge**2)
+        result += (v_b * u_a * u_a - 2.0 * v_ab * u_a * u_b + v_a * u_b * u_b) / (2.0 * variance * det)
+    return result
+
+
+@kernel
+def draw_pair_weights(rng: Any, sums: Any, ev: Evidence, weights: Any) -> None:
+    """Draw the weights of two columns from their joint law given everything else."""
+    for m in range(ev.sizes[0]):
+        u_a, u_b, v_a, v_b, v_ab = sums[0, m], sums[1, m], sums[2, m], sums[3, m], sums[4, m]
+        det = v_a * v_b - v_ab * v_ab
+        sd = np.sqrt(ev.numbers[4])
+        w_a = (v_b * u_a - v_ab * u_b) / det + sd * np.sqrt(v_b / det) * rng.standard_normal()
+        weights[0, m] = w_a
+        weights[1, m] = (u_b - v_ab * w_a) / v_b + sd / np.sqrt(v_b) * rng.standard_normal()

@@ -1,0 +1,119 @@
+r"""Births and deaths of whole columns: the mean number of columns :math:`\alpha \Lambda_1` is that of a Poisson process.
+
+A birth drawn from density q is accepted with :math:`LR\, \alpha\rho_z / (q\,(K+1))`, the death of a column drawn
+uniformly with the reciprocal at one column fewer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddibp._random import accepts
+from ddibp.moves import births as kernels
+from ddibp.moves import evidence as ev
+
+if TYPE_CHECKING:
+    from ddibp.sampling.sampler import PosteriorSampler
+    from ddibp.sampling.state import ChainState
+
+
+def from_the_prior(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    """Try a birth drawn from the prior, or the death of any column; the prior cancels."""
+    process, rng, K = state.process, state.rng, state.n_features
+    expected = state.alpha * process.unit_total
+    if rng.random() < 0.5:
+        z, owner, column_links = column_from_the_prior(process, rng)
+        _prepare(sampler, state, -1)
+        ev.add_up(state.evidence, z)
+        if not accepts(rng, ev.score(state.evidence) + np.log(expected / (K + 1))):
+            return 1, 0
+        sampler.append(state, z, owner)
+        if process.has_links:
+            state.links[K] = column_links
+        return 1, 1
+    if K == 0:
+        return 1, 0
+    k = int(rng.integers(K))
+    _prepare(sampler, state, k)
+    if not accepts(rng, -ev.score(state.evidence) + np.log(K / expected)):
+        return 1, 0
+    sampler.drop(state, k)
+    return 1, 1
+
+
+def from_the_data(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    """Try a birth that follows the residuals, or the death of a column with the exact reverse density."""
+    process, rng, K = state.process, state.rng, state.n_features
+    if rng.random() < 0.5:
+        z, owner, log_ratio = propose(sampler, state)
+        if not accepts(rng, log_ratio - np.log(K + 1)):
+            return 1, 0
+        sampler.append(state, z, owner)
+        if process.has_links:
+            process.draw_links(z, owner, state.links[K], rng)
+        return 1, 1
+    if K == 0:
+        return 1, 0
+    k = int(rng.integers(K))
+    _prepare(sampler, state, k)
+    z = state.lik.z[k].copy()
+    owner = int(np.argmax(z)) if process.sequential else int(state.owners[k])
+    log_ratio = _log_ratio(state, z, owner, given=True)
+    if not accepts(rng, np.log(K) - log_ratio):
+        return 1, 0
+    sampler.drop(state, k)
+    return 1, 1
+
+
+def propose(sampler: PosteriorSampler, state: ChainState) -> tuple[NDArray[np.uint8], int, float]:
+    """Return a column that follows the data, its owner, and log(LR rate / density)."""
+    _prepare(sampler, state, -1)
+    weights = np.exp(kernels.owner_log_weights(state.process.log_h, state.evidence))
+    owner = int(min(np.searchsorted(np.cumsum(weights), state.rng.random() * weights.sum()), weights.size - 1))
+    z = np.zeros(sampler.n_rows, np.uint8)
+    return z, owner, _log_ratio(state, z, owner, given=False)
+
+
+def _log_ratio(state: ChainState, z: NDArray[np.uint8], owner: int, given: bool) -> float:
+    """Return log(LR rate / density) of drawing z with this owner; fills z unless it is given."""
+    process = state.process
+    log_owner = float(kernels.owner_log_weights(process.log_h, state.evidence)[owner])
+    log_q, log_coins = kernels.grow(
+        state.rng, z, owner, given, process.exchangeable, process.sequential, process.rows, state.evidence
+    )
+    if log_q == -np.inf:
+        return np.inf
+    if process.sequential:
+        log_rate = log_coins - float(process.log_h[owner])
+    else:
+        log_rate = process.log_owner_rate(z, owner)
+    return float(ev.score(state.evidence) + np.log(state.alpha) + log_rate - log_owner - log_q)
+
+
+def column_from_the_prior(process: Any, rng: np.random.Generator) -> tuple[NDArray[np.uint8], int, Any]:
+    """Return a column drawn from the prior, its owner and its links."""
+    from ddibp import _links
+
+    n = process.n_rows
+    weights = np.exp(-process.log_h)
+    owner = int(min(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum()), n - 1))
+    links, active = np.empty((1, n), np.int32), np.zeros((1, n), np.bool_)
+    if process.has_links:
+        _links.draw_links(rng, process.rows.indptr, process.rows.indices, process.rows.weights, links)
+        _links.reach_owner(links[0], owner, active[0])
+    else:
+        _links.draw_ibp(rng, np.array([owner], np.int32), links, active)
+    return active[0].view(np.uint8), owner, links[0]
+
+
+def gain(state: ChainState, z: NDArray[np.uint8]) -> float:
+    """Return by how much the proposed column raises the log joint density."""
+    rate = float(state.process.log_unit_rates(z[:, None].astype(bool))[0])
+    return float(ev.score(state.evidence) + np.log(state.alpha) + rate)
+
+
+def _prepare(sampler: PosteriorSampler, state: ChainState, k: int) -> None:
+    ev.prepare(state.lik, sampler.likelihood.collapsed, k, state.evidence, state.work)

@@ -1,0 +1,153 @@
+"""Moves of the mass, of the scales of noise and weights, of decay parameters, and of missing entries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ddibp.hyperpriors import Gamma
+
+if TYPE_CHECKING:
+    from ddibp.sampling.sampler import PosteriorSampler
+    from ddibp.sampling.state import ChainState
+
+
+def slice_sample(
+    rng: np.random.Generator, log_density: Callable[[float], float], x: float, width: float = 1.0
+) -> tuple[float, int]:
+    """Draw from a density on the line by Neal's slice sampler with stepping out; return (x, evaluations)."""
+    level = log_density(x) + math.log(1.0 - rng.random())
+    low = x - width * rng.random()
+    high = low + width
+    evaluations = 1
+    while log_density(low) > level:
+        low -= width
+        evaluations += 1
+    while log_density(high) > level:
+        high += width
+        evaluations += 1
+    while True:
+        evaluations += 1
+        candidate = low + (high - low) * rng.random()
+        if log_density(candidate) > level:
+            return candidate, evaluations
+        if candidate < x:
+            low = candidate
+        else:
+            high = candidate
+        if high - low < 1e-14 * max(1.0, abs(x)):
+            return x, evaluations
+
+
+def draw_alpha(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    r"""Draw :math:`\alpha \sim \mathrm{Gamma}(a + K, b + \sum_i 1/h_i)`."""
+    prior = sampler.prior.alpha
+    if not isinstance(prior, Gamma):
+        return 0, 0
+    state.alpha = float(state.rng.gamma(prior.shape + state.n_features) / (prior.rate + state.process.unit_total))
+    return 1, 1
+
+
+def slice_scales(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    """Slice sample the log of sigma_x and of sigma_w, where they are learned, each given the other."""
+    density = _collapsed_density(state) if sampler.likelihood.collapsed else _instantiated_density(sampler, state)
+    tried = 0
+    for place, prior in enumerate((sampler.likelihood.sigma_x, sampler.likelihood.sigma_w)):
+        if isinstance(prior, Gamma):
+
+            def log_density(log_sigma: float, place: int = place, prior: Gamma = prior) -> float:
+                scales = list(state.lik.scales[:2])
+                scales[place] = math.exp(log_sigma)
+                if not 1e-150 < scales[place] < 1e150:
+                    return -math.inf
+                return density(scales[0], scales[1]) + prior.logpdf(scales[place]) + log_sigma
+
+            log_sigma, _ = slice_sample(state.rng, log_density, math.log(state.lik.scales[place]))
+            state.lik.scales[place] = math.exp(log_sigma)
+            tried += 1
+    return tried, tried
+
+
+def _collapsed_density(state: ChainState) -> Callable[[float, float], float]:
+    r"""Return :math:`\log p(X \mid Z)` as a function of the scales, cheap by one eigendecomposition of Z'Z."""
+    lik, K = state.lik, state.n_features
+    n, m = len(lik.X), lik.scales[2]
+    values, vectors = np.linalg.eigh(lik.gram[:K, :K]) if K else (np.empty(0), np.empty((0, 0)))
+    values = np.maximum(values, 0.0)
+    energy = ((vectors.T @ lik.cross[:K]) ** 2).sum(axis=1)
+    squares = float((lik.X**2).sum())
+
+    def density(sigma_x: float, sigma_w: float) -> float:
+        ridge = (sigma_x / sigma_w) ** 2
+        misfit = squares - float((energy / (values + ridge)).sum())
+        log_det = float(np.log1p(values / ridge).sum())
+        return -n * m * math.log(sigma_x) - 0.5 * m * log_det - 0.5 * misfit / sigma_x**2
+
+    return density
+
+
+def _instantiated_density(sampler: PosteriorSampler, state: ChainState) -> Callable[[float, float], float]:
+    """Return the log density of residuals and weights as a function of the scales."""
+    weights = state.lik.weights[: state.n_features]
+    n_observed = int((~sampler.missing).sum())
+    misfit, energy = float((state.lik.residuals**2).sum()), float((weights**2).sum())
+
+    def density(sigma_x: float, sigma_w: float) -> float:
+        return (
+            -n_observed * math.log(sigma_x)
+            - 0.5 * misfit / sigma_x**2
+            - weights.size * math.log(sigma_w)
+            - 0.5 * energy / sigma_w**2
+        )
+
+    return density
+
+
+def slice_decay(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    """Slice sample the log of each learned decay parameter with links and owners summed out, then draw those anew."""
+    Z = state.Z
+    processes = {}
+
+    def log_density(name: str, log_value: float) -> float:
+        value = math.exp(log_value)
+        if not 1e-12 < value < 1e12:
+            return -math.inf
+        process = sampler.process({**state.decay, name: value})
+        processes[value] = process
+        rates = float(process.log_unit_rates(Z).sum())
+        prior = sampler.learned_decay[name]
+        return rates - state.alpha * process.unit_total + prior.logpdf(value) + log_value
+
+    for name in sampler.learned_decay:
+        log_value, _ = slice_sample(state.rng, lambda x, name=name: log_density(name, x), math.log(state.decay[name]))  # type: ignore[misc]
+        state.decay[name] = math.exp(log_value)
+        state.process = sampler.process(state.decay)
+        processes.clear()
+    for k in range(state.n_features):
+        z = state.lik.z[k]
+        state.owners[k] = state.process.draw_owner(z, state.rng)
+        if not state.process.sequential:
+            state.process.draw_links(z, int(state.owners[k]), state.links[k], state.rng)
+    return len(sampler.learned_decay), len(sampler.learned_decay)
+
+
+def impute(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    """Draw weights, then the missing entries given them."""
+    K, rng = state.n_features, state.rng
+    Z = state.lik.z[:K].astype(float).T
+    sigma_x, sigma_w = state.lik.scales[:2]
+    precision = state.lik.gram[:K, :K] + (sigma_x / sigma_w) ** 2 * np.eye(K)
+    noise = rng.standard_normal((K, sampler.n_outputs))
+    if K:
+        lower = np.linalg.cholesky(precision)
+        mean = np.linalg.solve(precision, Z.T @ state.data)
+        weights = mean + sigma_x * np.linalg.solve(lower.T, noise)
+    else:
+        weights = noise
+    fitted = (Z @ weights)[sampler.missing]
+    state.data[sampler.missing] = fitted + sigma_x * rng.standard_normal(fitted.size)
+    sampler.refresh_data(state)
+    return fitted.size, fitted.size

@@ -1,0 +1,125 @@
+r"""Split and merge, with the pair of active entries that decides which, and exact densities both ways.
+
+With T active entries before and T' after, a split of S into a and b is accepted with
+:math:`\frac{\rho_a \rho_b}{\rho_S}\, LR\, \frac{T(T-1)}{T'(T'-1)}\, \frac1q`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddibp._random import accepts
+from ddibp.moves import evidence as ev
+from ddibp.moves import split_merge as kernels
+
+if TYPE_CHECKING:
+    from ddibp.sampling.sampler import PosteriorSampler
+    from ddibp.sampling.state import ChainState
+
+
+def split_or_merge(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    """Draw an ordered pair of active entries; split the column that has both, or merge the two that have them."""
+    rng, K = state.rng, state.n_features
+    sizes = state.lik.z[:K].sum(axis=1, dtype=np.int64)
+    total = int(sizes.sum())
+    if total < 2:
+        return 1, 0
+    first = int(rng.integers(total))
+    second = int(rng.integers(total - 1))
+    second += second >= first
+    ends = np.cumsum(sizes)
+    (k, i), (l, j) = (_entry(state, ends, at) for at in (first, second))
+    if k == l:
+        return 1, _split(sampler, state, k, i, j, total)
+    if state.lik.z[k, j] or state.lik.z[l, i]:
+        return 1, 0
+    return 1, _merge(sampler, state, k, l, i, j, total)
+
+
+def _split(sampler: PosteriorSampler, state: ChainState, k: int, i: int, j: int, total: int) -> int:
+    whole = state.lik.z[k].copy()
+    ev.prepare(state.lik, sampler.likelihood.collapsed, k, state.evidence, state.work)
+    a, b, order = _halves(state.rng, whole, i, j)
+    log_q = kernels.allocate(state.rng, order, i, j, False, a, b, state.evidence)
+    after = total + int(a.sum()) + int(b.sum()) - int(whole.sum())
+    log_ratio = _log_ratio(state, whole, a, b) - log_q + _log_pairs(total) - _log_pairs(after)
+    if not accepts(state.rng, log_ratio):
+        return 0
+    sampler.drop(state, k)
+    for z in (a, b):
+        _append(sampler, state, z)
+    if not sampler.likelihood.collapsed:
+        _draw_weights_together(sampler, state)
+    return 1
+
+
+def _merge(sampler: PosteriorSampler, state: ChainState, k: int, l: int, i: int, j: int, total: int) -> int:
+    a, b = state.lik.z[k].copy(), state.lik.z[l].copy()
+    whole = a | b
+    ev.prepare(state.lik, sampler.likelihood.collapsed, k, state.evidence, state.work, l)
+    order = _halves(state.rng, whole, i, j)[2]
+    log_q = kernels.allocate(state.rng, order, i, j, True, a, b, state.evidence)
+    after = total + int(whole.sum()) - int(a.sum()) - int(b.sum())
+    log_ratio = log_q - _log_ratio(state, whole, a, b) + _log_pairs(total) - _log_pairs(after)
+    if not accepts(state.rng, log_ratio):
+        return 0
+    for column in sorted((k, l), reverse=True):
+        sampler.drop(state, column)
+    _append(sampler, state, whole)
+    return 1
+
+
+def _entry(state: ChainState, ends: NDArray[np.int64], at: int) -> tuple[int, int]:
+    """Return (column, row) of the active entry with this number."""
+    k = int(np.searchsorted(ends, at, side="right"))
+    rows = np.flatnonzero(state.lik.z[k])
+    return k, int(rows[at - (ends[k - 1] if k else 0)])
+
+
+def _halves(
+    rng: np.random.Generator, whole: NDArray[np.uint8], i: int, j: int
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int64]]:
+    """Return columns with i and with j alone, and the other active rows in random order."""
+    a, b = np.zeros_like(whole), np.zeros_like(whole)
+    a[i] = b[j] = 1
+    rest = np.flatnonzero(whole)
+    return a, b, rng.permutation(rest[(rest != i) & (rest != j)])
+
+
+def _log_ratio(
+    state: ChainState, whole: NDArray[np.uint8], a: NDArray[np.uint8], b: NDArray[np.uint8]
+) -> float:
+    """Return the log of (rate of a) (rate of b) / (rate of the whole) times the likelihood ratio."""
+    rates = state.process.log_unit_rates(np.column_stack([a, b, whole]).astype(bool))
+    if rates[0] == -np.inf or rates[1] == -np.inf:
+        return -np.inf
+    ev.add_up(state.evidence, whole)
+    together = kernels.pair_score(kernels.pair_sums(a, b, state.evidence), state.evidence)
+    return float(np.log(state.alpha) + rates[0] + rates[1] - rates[2] + together - ev.score(state.evidence))
+
+
+def _log_pairs(total: int) -> float:
+    return float(np.log(total) + np.log(total - 1))
+
+
+def _append(sampler: PosteriorSampler, state: ChainState, z: NDArray[np.uint8]) -> None:
+    process, K = state.process, state.n_features
+    owner = process.draw_owner(z, state.rng) if process.has_links else int(np.argmax(z))
+    sampler.append(state, z, owner)
+    if process.has_links:
+        process.draw_links(z, owner, state.links[K], state.rng)
+
+
+def _draw_weights_together(sampler: PosteriorSampler, state: ChainState) -> None:
+    """Draw the weights of the last two columns from their joint law."""
+    lik, K = state.lik, state.n_features
+    ev.prepare(lik, False, K - 2, state.evidence, state.work, K - 1)
+    a, b = lik.z[K - 2], lik.z[K - 1]
+    kernels.draw_pair_weights(state.rng, kernels.pair_sums(a, b, state.evidence), state.evidence, lik.weights[K - 2 : K])
+    M = lik.X.shape[1]
+    lik.residuals[:] = state.evidence.rows[:, :M] - np.outer(a, lik.weights[K - 2]) - np.outer(b, lik.weights[K - 1])
+    if len(lik.observed):
+        lik.residuals *= lik.observed

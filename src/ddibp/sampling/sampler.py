@@ -1,0 +1,351 @@
+"""One iteration of the Markov chain for a prior and a likelihood: a schedule of named moves, each leaving the target."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ddibp
+from ddibp import _check
+from ddibp.contract import Schedule
+from ddibp.hyperpriors import Gamma
+from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data
+from ddibp.moves import evidence as ev
+from ddibp.moves import flips, links, singletons
+from ddibp.priors import DDIBP, IBP
+from ddibp.priors._columns import log_matrix_probability
+from ddibp.priors._process import ExchangeableProcess, LinkedProcess, Process
+from ddibp.priors.ibp import count_rows
+from ddibp.proximity.matrix import as_proximity
+from ddibp.sampling import births, parameters, restructure, starts
+from ddibp.sampling.state import ChainState, empty_likelihood
+
+FloatArray = NDArray[np.float64]
+
+
+class PosteriorSampler:
+    """Markov chains for features, weights and parameters given data; see `ddibp.sample_posterior`."""
+
+    def __init__(
+        self,
+        prior: IBP | DDIBP,
+        likelihood: LinearGaussian,
+        X: Any,
+        covariates: Any = None,
+        *,
+        groups: Any = None,
+        schedule: Schedule | str = "default",
+        start: str = "data",
+    ) -> None:
+        if not isinstance(prior, (IBP, DDIBP)):
+            raise TypeError(f"prior must be an IBP or a DDIBP, got {prior!r}.")
+        if not isinstance(likelihood, LinearGaussian):
+            raise TypeError(f"likelihood must be a LinearGaussian, got {likelihood!r}.")
+        self.prior, self.likelihood = prior, likelihood
+        self.start_from = _check.choice("start", start, ("data", "empty", "prior"))
+        self.observed = check_data(X)
+        self.missing = np.isnan(self.observed)
+        self.n_rows, self.n_outputs = self.observed.shape
+        self.groups = groups
+        if isinstance(prior, IBP):
+            covariates = None
+        elif covariates is None:
+            raise ValueError("covariates must be given for a DDIBP: a time, place, ... per row of X (or distances).")
+        elif count_rows(covariates) != self.n_rows:
+            raise ValueError(
+                f"covariates describe {count_rows(covariates)} rows, but X has {self.n_rows}; they must match."
+            )
+        self.covariates = covariates
+        self.learned_decay: dict[str, Gamma] = {} if isinstance(prior, IBP) else ddibp.proximity.as_decay(prior.decay).learned
+        if self.learned_decay and isinstance(covariates, ddibp.Proximity):
+            raise ValueError("covariates must not be a ready-made Proximity when decay parameters are learned.")
+        self._process = self.process({name: prior_.mean for name, prior_ in self.learned_decay.items()})
+        self.moves = self._moves()
+        self.schedule = self._default_schedule() if schedule == "default" else list(schedule)
+        if schedule == "paper":
+            self.schedule = [("paper links", 1.0), ("paper dishes", 1.0), ("impute", 1.0), ("alpha", 1.0), ("scales", 1.0)]
+        for name, frequency in self.schedule:
+            if name not in self.moves:
+                raise ValueError(f"schedule has no move {name!r}; for {prior!r} there are {', '.join(self.moves)}.")
+            _check.number(f"schedule[{name!r}]", frequency, low=0.0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "moves"}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes)
+        self.moves = self._moves()
+
+    # -- what the orchestration asks (ddibp.sampling.protocol) ---------------------------------------------------------
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """A description by which runs are recognised."""
+        return {
+            "prior": repr(self.prior),
+            "likelihood": repr(self.likelihood),
+            "schedule": [[name, float(frequency)] for name, frequency in self.schedule],
+            "start": self.start_from,
+            "data": _digest(self.observed),
+            "covariates": _digest_of_process(self._process),
+        }
+
+    def start(self, rng: np.random.Generator) -> ChainState:
+        """Return a new chain: from the data, from no features, or from a draw of the prior."""
+        scales = self._starting_scales()
+        data = np.where(self.missing, 0.0, self.observed)
+        kept = np.empty((0, self.n_outputs), np.uint8)
+        if not self.likelihood.collapsed and self.missing.any():
+            kept = (~self.missing).astype(np.uint8)
+        lik = empty_likelihood(self._reduced(data), kept, 8)
+        lik.scales[:] = [*scales, self.n_outputs]
+        state = ChainState(
+            rng,
+            lik,
+            np.zeros((8, self.n_rows), np.int32),
+            np.zeros(8, np.int64),
+            self.prior.alpha.mean if isinstance(self.prior.alpha, Gamma) else float(self.prior.alpha),
+            {name: prior.mean for name, prior in self.learned_decay.items()},
+            data,
+        )
+        state.process = self._process
+        starts.begin(self, state)
+        return state
+
+    def sweep(self, state: ChainState) -> None:
+        """Run the schedule once; a move of frequency 2.3 runs twice and, with probability 0.3, once more."""
+        for name, frequency in self.schedule:
+            times = int(frequency)
+            if frequency > times:
+                times += state.rng.random() < frequency - times
+            for _ in range(times):
+                begin = time.perf_counter()
+                tried, accepted = self.moves[name](state)
+                record = state.statistics.setdefault(name, [0, 0, 0.0])
+                record[0] += int(tried)
+                record[1] += int(accepted)
+                record[2] += time.perf_counter() - begin
+        state.sweeps += 1
+
+    def scalars(self, state: ChainState) -> dict[str, float]:
+        """Return parameters, the number of features, and log densities (weights, links and owners summed out)."""
+        sigma_x, sigma_w = (float(s) for s in state.lik.scales[:2])
+        numbers = {"alpha": state.alpha, "sigma_x": sigma_x, "sigma_w": sigma_w, **state.decay}
+        fixed = self.likelihood.set_params(sigma_x=sigma_x, sigma_w=sigma_w)
+        log_likelihood = fixed.logpdf(self.observed, state.Z)
+        log_prior = log_matrix_probability(
+            state.Z, state.process.log_unit_rates(state.Z), state.process.unit_total, state.alpha
+        )
+        learned = {"alpha": self.prior.alpha, "sigma_x": self.likelihood.sigma_x, "sigma_w": self.likelihood.sigma_w}
+        log_hyper = sum(p.logpdf(numbers[k]) for k, p in (learned | self.learned_decay).items() if isinstance(p, Gamma))
+        return numbers | {
+            "n_features": float(state.n_features),
+            "log_likelihood": log_likelihood,
+            "log_prior": log_prior,
+            "log_joint": log_likelihood + log_prior + log_hyper,
+        }
+
+    def features(self, state: ChainState) -> NDArray[np.bool_]:
+        """Return Z."""
+        return state.Z
+
+    def weights(self, state: ChainState) -> FloatArray:
+        """Return a draw of W given the features (the state's own if weights are part of it)."""
+        K = state.n_features
+        if not self.likelihood.collapsed:
+            return state.lik.weights[:K].copy()
+        fixed = self.likelihood.set_params(sigma_x=float(state.lik.scales[0]), sigma_w=float(state.lik.scales[1]))
+        posterior = fixed.weights(self.observed, state.Z)
+        noise = self._side_stream(state).standard_normal((K, self.n_outputs))
+        lower = np.linalg.cholesky(posterior.covariance) if K else posterior.covariance
+        return posterior.mean + np.einsum("mkl,lm->km", lower, noise)
+
+    def imputed(self, state: ChainState) -> FloatArray:
+        """Return draws of the missing entries, row by row."""
+        fitted = state.Z.astype(float) @ self.weights(state)
+        noise = self._side_stream(state).standard_normal((2, int(self.missing.sum())))[1]
+        return fitted[self.missing] + state.lik.scales[0] * noise
+
+    def move_statistics(self, state: ChainState) -> dict[str, tuple[int, int, float]]:
+        """Return per move how often it was tried and accepted, and its seconds."""
+        return {name: (int(a), int(b), float(c)) for name, (a, b, c) in state.statistics.items()}
+
+    def pack(self, state: ChainState) -> dict[str, NDArray[Any]]:
+        """Return the chain as plain arrays."""
+        return state.pack()
+
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> ChainState:
+        """Return the chain that `pack` described."""
+        kept = np.empty((0, self.n_outputs), np.uint8)
+        if not self.likelihood.collapsed and self.missing.any():
+            kept = (~self.missing).astype(np.uint8)
+        state = ChainState.unpack(arrays, kept)
+        state.process = self.process(state.decay)
+        return state
+
+    # -- moves ---------------------------------------------------------------------------------------------------------
+
+    def process(self, decay: dict[str, float]) -> Process:
+        """Return the column process of the prior at these decay parameters."""
+        if isinstance(self.prior, IBP):
+            return ExchangeableProcess(self.n_rows)
+        prior = self.prior.set_params(**{f"decay__{name}": value for name, value in decay.items()})
+        return LinkedProcess(
+            as_proximity(
+                self.covariates,
+                prior.decay,
+                sequential=bool(prior.sequential),
+                metric=prior.metric,
+                cutoff=prior.cutoff,
+                groups=self.groups,
+            )
+        )
+
+    def _moves(self) -> dict[str, Callable[[ChainState], tuple[int, int]]]:
+        moves: dict[str, Callable[[ChainState], tuple[int, int]]] = {}
+        if self._process.has_links:
+            moves["links"] = self._links
+        if self._process.sequential:
+            moves["flips"] = self._flips
+        moves["singletons"] = self._singletons
+        moves["births"] = lambda state: births.from_the_prior(self, state)
+        moves["data births"] = lambda state: births.from_the_data(self, state)
+        moves["split and merge"] = lambda state: restructure.split_or_merge(self, state)
+        moves["alpha"] = lambda state: parameters.draw_alpha(self, state)
+        moves["scales"] = lambda state: parameters.slice_scales(self, state)
+        if self.learned_decay:
+            moves["decay"] = lambda state: parameters.slice_decay(self, state)
+        if self.likelihood.collapsed and self.missing.any():
+            moves["impute"] = lambda state: parameters.impute(self, state)
+        return moves
+
+    def _default_schedule(self) -> list[tuple[str, float]]:
+        schedule = []
+        if self._process.has_links:
+            schedule.append(("links", 1.0))
+        if self._process.sequential:
+            schedule.append(("flips", 1.0))
+        schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0), ("split and merge", 4.0)]
+        if isinstance(self.prior.alpha, Gamma):
+            schedule.append(("alpha", 1.0))
+        if isinstance(self.likelihood.sigma_x, Gamma) or isinstance(self.likelihood.sigma_w, Gamma):
+            schedule.append(("scales", 1.0))
+        if self.learned_decay:
+            schedule.append(("decay", 0.5))
+        if self.likelihood.collapsed and self.missing.any():
+            schedule.append(("impute", 1.0))
+        return schedule
+
+    def _flips(self, state: ChainState) -> tuple[int, int]:
+        collapsed = self.likelihood.collapsed
+        process = state.process
+        if process.exchangeable:
+            return flips.sweep_exchangeable(state.rng, state.lik, collapsed, state.evidence, state.work)
+        mass = np.empty(self.n_rows)
+        return flips.sweep_sequential(
+            state.rng, state.lik, collapsed, state.evidence, state.work, process.rows, process.followers, mass
+        )
+
+    def _links(self, state: ChainState) -> tuple[int, int]:
+        return links.sweep_links(
+            state.rng,
+            state.lik,
+            self.likelihood.collapsed,
+            state.evidence,
+            state.work,
+            state.process.rows,
+            state.process.sequential,
+            state.links,
+            state.owners,
+            state.scratch,
+        )
+
+    def _singletons(self, state: ChainState) -> tuple[int, int]:
+        rates = state.alpha * state.process.singleton_rates
+        row, pending = 0, -1
+        before = state.n_features
+        while True:
+            K = len(state.lik.z)
+            inverse, fit = np.empty((K, K)), np.empty((K, state.lik.X.shape[1]))
+            row, number = singletons.sweep_singletons(
+                state.rng,
+                state.lik,
+                self.likelihood.collapsed,
+                state.work,
+                inverse,
+                fit,
+                rates,
+                state.links,
+                state.owners,
+                row,
+                pending,
+            )
+            if row == self.n_rows:
+                break
+            pending = number
+            state.make_room(state.n_features + number)
+        for k in range(state.n_features):
+            if state.owners[k] < 0:
+                state.owners[k] = -1 - state.owners[k]
+                if state.process.has_links:
+                    state.process.draw_links(state.lik.z[k], int(state.owners[k]), state.links[k], state.rng)
+        return self.n_rows, abs(state.n_features - before)
+
+    def append(self, state: ChainState, z: NDArray[np.uint8], owner: int) -> None:
+        """Append a column for which the evidence beside all others has been prepared; draw its weights and links."""
+        state.make_room(state.n_features + 1)
+        k = state.n_features
+        state.lik.z[k] = z
+        state.lik.weights[k] = 0.0
+        state.owners[k] = owner
+        state.lik.sizes[0] = k + 1
+        ev.prepare(state.lik, self.likelihood.collapsed, k, state.evidence, state.work)
+        ev.commit(state.rng, state.lik, self.likelihood.collapsed, k, state.evidence)
+
+    def drop(self, state: ChainState, k: int) -> None:
+        """Take a column out."""
+        singletons.drop_column(state.lik, self.likelihood.collapsed, k, state.links, state.owners)
+
+    # -- small things --------------------------------------------------------------------------------------------------
+
+    def _reduced(self, data: FloatArray) -> FloatArray:
+        """Return N×N data with the same X X' when there are more outputs than rows and weights are summed out."""
+        if not self.likelihood.collapsed or self.n_outputs <= self.n_rows:
+            return data
+        return np.ascontiguousarray(np.linalg.qr(data.T, mode="r").T)
+
+    def refresh_data(self, state: ChainState) -> None:
+        """Recompute what the likelihood keeps of the data after entries have been imputed."""
+        state.lik.X[:] = self._reduced(state.data)
+        K = state.n_features
+        state.lik.cross[:K] = state.lik.z[:K].astype(float) @ state.lik.X
+
+    def _starting_scales(self) -> tuple[float, float]:
+        spread = float(np.nanstd(self.observed)) if not self.missing.all() else 1.0
+        spread = spread if spread > 0 else 1.0
+        sigma_x, sigma_w = self.likelihood.sigma_x, self.likelihood.sigma_w
+        return (
+            0.5 * spread if isinstance(sigma_x, Gamma) else float(sigma_x),
+            spread if isinstance(sigma_w, Gamma) else float(sigma_w),
+        )
+
+    def _side_stream(self, state: ChainState) -> np.random.Generator:
+        """Return a stream for summaries of this iteration, which leaves the chain's own untouched."""
+        key = int.from_bytes(hashlib.sha256(repr(state.rng.bit_generator.state).encode()).digest()[:8], "little")
+        return np.random.default_rng(key)
+
+
+def _digest(array: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).tobytes() + str(array.shape).encode()).hexdigest()[:16]
+
+
+def _digest_of_process(process: Process) -> str:
+    if isinstance(process, ExchangeableProcess):
+        return f"{process.n_rows} rows"
+    rows = process.rows
+    return _digest(np.concatenate([rows.indptr, rows.indices, rows.weights]))

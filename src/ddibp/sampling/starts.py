@@ -1,0 +1,64 @@
+"""Where chains begin: a draw of the prior, no features, or features that follow the data one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ddibp.hyperpriors import Gamma
+from ddibp.sampling import births, parameters
+
+if TYPE_CHECKING:
+    from ddibp.sampling.sampler import PosteriorSampler
+    from ddibp.sampling.state import ChainState
+
+_PATIENCE = 10  # refused columns in a row after which a start from the data has enough
+
+
+def begin(sampler: PosteriorSampler, state: ChainState) -> None:
+    """Fill in the first features of a chain.
+
+    From the data, columns are proposed as in data-driven births and kept whenever they raise the joint density; after
+    each, single rows are flipped or relinked once and the scales drawn. It is a start, not a sample: chains forget it.
+    """
+    if not sampler.likelihood.collapsed:
+        state.lik.residuals[:] = np.where(sampler.missing, 0.0, state.data)
+    elif sampler.missing.any():
+        parameters.impute(sampler, state)
+    if sampler.start_from == "prior":
+        _from_the_prior(sampler, state)
+    elif sampler.start_from == "data":
+        _from_the_data(sampler, state)
+    state.statistics.clear()
+
+
+def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
+    if isinstance(sampler.prior.alpha, Gamma):
+        state.alpha = sampler.prior.alpha.sample(state.rng)
+    for place, prior in enumerate((sampler.likelihood.sigma_x, sampler.likelihood.sigma_w)):
+        if isinstance(prior, Gamma):
+            state.lik.scales[place] = prior.sample(state.rng)
+    for name, prior in sampler.learned_decay.items():
+        state.decay[name] = prior.sample(state.rng)
+    state.process = sampler.process(state.decay)
+    for _ in range(state.rng.poisson(state.alpha * state.process.unit_total)):
+        z, owner, links = births.column_from_the_prior(state.process, state.rng)
+        sampler.append(state, z, owner)
+        state.links[state.n_features - 1] = links
+
+
+def _from_the_data(sampler: PosteriorSampler, state: ChainState) -> None:
+    refused = 0
+    while refused < _PATIENCE:
+        z, owner, _ = births.propose(sampler, state)
+        if births.gain(state, z) <= 0.0:
+            refused += 1
+            continue
+        refused = 0
+        sampler.append(state, z, owner)
+        if state.process.has_links:
+            state.process.draw_links(z, owner, state.links[state.n_features - 1], state.rng)
+        for name in ("links", "flips", "scales", "impute"):
+            if name in sampler.moves:
+                sampler.moves[name](state)

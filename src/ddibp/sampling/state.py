@@ -1,0 +1,141 @@
+"""The state of one chain: features with what the likelihood keeps of them, links, parameters, generator, work space."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddibp.moves.evidence import Evidence, Gaussian
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass
+class ChainState:
+    """Everything that changes in a chain. Columns beyond the first ``lik.sizes[0]`` are spare room."""
+
+    rng: np.random.Generator
+    lik: Gaussian
+    links: NDArray[np.int32]
+    owners: NDArray[np.int64]
+    alpha: float
+    decay: dict[str, float]
+    data: FloatArray
+    sweeps: int = 0
+    statistics: dict[str, list[float]] = field(default_factory=dict)
+    process: Any = None
+    evidence: Evidence = field(init=False)
+    work: tuple[FloatArray, FloatArray, FloatArray] = field(init=False)
+    scratch: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._make_work_space()
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns K."""
+        return int(self.lik.sizes[0])
+
+    @property
+    def Z(self) -> NDArray[np.bool_]:
+        """The features, rows first."""
+        return np.ascontiguousarray(self.lik.z[: self.n_features].T).astype(bool)
+
+    def make_room(self, n_columns: int) -> None:
+        """Make room for at least so many columns; nothing else changes."""
+        capacity = len(self.lik.z)
+        if n_columns <= capacity:
+            return
+        capacity = max(2 * capacity, n_columns)
+
+        def longer(array: Any, *axes: int) -> Any:
+            shape = tuple(capacity if axis in axes else size for axis, size in enumerate(array.shape))
+            result = np.zeros(shape, array.dtype)
+            result[tuple(slice(size) for size in array.shape)] = array
+            return result
+
+        lik = self.lik
+        self.lik = lik._replace(
+            z=longer(lik.z, 0), gram=longer(lik.gram, 0, 1), cross=longer(lik.cross, 0), weights=longer(lik.weights, 0)
+        )
+        self.links, self.owners = longer(self.links, 0), longer(self.owners, 0)
+        self._make_work_space()
+
+    def _make_work_space(self) -> None:
+        n, m = self.lik.X.shape
+        capacity = len(self.lik.z)
+        width = m + max(capacity, m)
+        self.evidence = Evidence(
+            np.zeros((n, width)), np.zeros((n, 2)), np.zeros(width), np.zeros(6), np.zeros(2, np.int64)
+        )
+        self.work = (np.zeros((capacity, capacity)), np.zeros((capacity, capacity)), np.zeros((2 * capacity, m)))
+        places = [np.full(n, -1, np.int64) for _ in range(5)]
+        self.scratch = (*places, np.zeros(width))
+
+    def pack(self) -> dict[str, NDArray[Any]]:
+        """Return the state as plain arrays, from which `unpack` makes the same chain to the last bit."""
+        K, lik = self.n_features, self.lik
+        generator = json.dumps(self.rng.bit_generator.state).encode()
+        numbers = {"alpha": self.alpha, "sweeps": self.sweeps, "decay": self.decay, "statistics": self.statistics}
+        return {
+            "generator": np.frombuffer(generator, np.uint8),
+            "numbers": np.frombuffer(json.dumps(numbers).encode(), np.uint8),
+            "z": np.packbits(lik.z[:K], axis=1),
+            "gram": lik.gram[:K, :K].copy(),
+            "cross": lik.cross[:K].copy(),
+            "weights": lik.weights[:K].copy(),
+            "residuals": lik.residuals.copy(),
+            "scales": lik.scales.copy(),
+            "X": lik.X.copy(),
+            "data": self.data.copy(),
+            "links": self.links[:K].copy(),
+            "owners": self.owners[:K].copy(),
+        }
+
+    @classmethod
+    def unpack(cls, arrays: Mapping[str, NDArray[Any]], observed: NDArray[np.uint8]) -> ChainState:
+        """Return the chain that `pack` described."""
+        settings = json.loads(arrays["generator"].tobytes())
+        bit_generator = getattr(np.random, settings["bit_generator"])()
+        bit_generator.state = settings
+        numbers = json.loads(arrays["numbers"].tobytes())
+        K, n = len(arrays["owners"]), len(arrays["X"])
+        lik = empty_likelihood(arrays["X"], observed, max(K, 8))
+        lik.z[:K] = np.unpackbits(arrays["z"], axis=1, count=n) if K else 0
+        lik.gram[:K, :K], lik.cross[:K], lik.weights[:K] = arrays["gram"], arrays["cross"], arrays["weights"]
+        lik.residuals[:], lik.scales[:] = arrays["residuals"], arrays["scales"]
+        lik.sizes[0] = K
+        links, owners = np.zeros((len(lik.z), n), np.int32), np.zeros(len(lik.z), np.int64)
+        links[:K], owners[:K] = arrays["links"], arrays["owners"]
+        return cls(
+            np.random.Generator(bit_generator),
+            lik,
+            links,
+            owners,
+            numbers["alpha"],
+            numbers["decay"],
+            arrays["data"].copy(),
+            numbers["sweeps"],
+            numbers["statistics"],
+        )
+
+
+def empty_likelihood(X: FloatArray, observed: NDArray[np.uint8], capacity: int) -> Gaussian:
+    """Return the state of the likelihood with no columns and room for ``capacity``."""
+    n, m = X.shape
+    return Gaussian(
+        X.copy(),
+        observed,
+        np.zeros((capacity, n), np.uint8),
+        np.zeros((capacity, capacity)),
+        np.zeros((capacity, m)),
+        np.zeros((capacity, m)),
+        np.zeros((n, m)),
+        np.zeros(3),
+        np.zeros(1, np.int64),
+    )
