@@ -39,9 +39,22 @@ class _PackageCache(caching.FunctionCache):  # type: ignore[misc]
         )
 
 
+# Sums may be taken in any order, so that they use vector instructions; infinities and NaN keep their meaning.
+_FAST_SUMS = {"reassoc", "contract", "nsz"}
+
+
 def kernel(function: F) -> F:
     """Compile ``function`` on first use, without the interpreter lock, cached on disk."""
-    compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    return _compile(function, False)
+
+
+def fast_sums_kernel(function: F) -> F:
+    """Compile ``function`` like `kernel`, and let its sums be reordered."""
+    return _compile(function, _FAST_SUMS)
+
+
+def _compile(function: F, fastmath: Any) -> F:
+    compiled = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if not numba.config.DISABLE_JIT:
         compiled._cache = _PackageCache(function)
     return cast(F, compiled)

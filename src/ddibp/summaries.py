@@ -1,4 +1,4 @@
-"""Summaries that ask neither for the order nor for the number of features, and the matching of features across draws."""
+"""Summaries that do not depend on the order of features, and the matching of features across draws."""
 
 from __future__ import annotations
 
@@ -79,9 +79,7 @@ class BestDraw:
     Attributes
     ----------
     Z : ndarray of bool, shape (n_rows, n_features)
-        Features.
     W : ndarray of float, shape (n_features, n_outputs)
-        Their weights.
     scalars : dict
         All numbers of the draw by name.
     chain, draw : int
@@ -102,7 +100,7 @@ class BestDraw:
 
 
 class ChainSummary:
-    """What is kept of all draws of a chain whatever their number: moments of ZW and of imputed values, the best draw."""
+    """What is kept of all draws of a chain: moments of ZW and of imputed values, and the best draw."""
 
     def __init__(self, n_rows: int, n_outputs: int, n_missing: int) -> None:
         self.reconstruction = Moments((n_rows, n_outputs))
@@ -118,8 +116,8 @@ class ChainSummary:
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the contents by name."""
-        arrays = {f"reconstruction.{key}": value for key, value in self.reconstruction.to_arrays().items()}
-        arrays |= {f"imputed.{key}": value for key, value in self.imputed.to_arrays().items()}
+        moments = {"reconstruction": self.reconstruction, "imputed": self.imputed}
+        arrays = {f"{name}.{key}": value for name, m in moments.items() for key, value in m.to_arrays().items()}
         if self.best is not None:
             arrays |= {"best.Z": self.best.Z, "best.W": self.best.W}
             arrays["best.where"] = np.array([self.best.chain, self.best.draw])
@@ -173,25 +171,23 @@ def expected_sharing(draws: Iterable[BoolArray], n_rows: int) -> FloatArray:
            [0.5, 0.5]])
     """
     total = np.zeros((n_rows, n_rows))
-    waiting: list[BoolArray] = []
-    columns = n_draws = 0
-
-    def settle() -> None:
-        together = np.concatenate(waiting, axis=1).astype(np.float64)
-        total[...] += together @ together.T
-
+    nothing = np.zeros((n_rows, 0), dtype=bool)
+    waiting, columns, n_draws = [nothing], 0, 0
     for Z in draws:
         waiting.append(Z)
         columns += Z.shape[1]
         n_draws += 1
         if columns >= _COLUMNS_AT_ONCE:
-            settle()
-            waiting, columns = [], 0
-    if waiting:
-        settle()
+            total += _gram(waiting)
+            waiting, columns = [nothing], 0
     if n_draws == 0:
         raise ValueError("draws must hold at least one matrix, got none.")
-    return total / n_draws
+    return np.asarray((total + _gram(waiting)) / n_draws)
+
+
+def _gram(matrices: list[BoolArray]) -> FloatArray:
+    together = np.concatenate(matrices, axis=1).astype(np.float64)
+    return together @ together.T
 
 
 def features_law(n_features: ArrayLike) -> dict[int, float]:
@@ -287,10 +283,8 @@ def feature_probabilities(
     """
     a = _check.binary_matrix("reference", reference)
     least = _check.number("least_overlap", least_overlap, high=1.0)
-    columns = a.astype(np.float64)
-    active = np.zeros(a.shape)
-    present = np.zeros(a.shape[1])
-    overlap = np.zeros(a.shape[1])
+    columns, active = a.astype(np.float64), np.zeros(a.shape)
+    present, overlap = np.zeros((2, a.shape[1]))
     n_draws = 0
     for Z in draws:
         b = Z.astype(np.float64)

@@ -88,7 +88,9 @@ class LinearGaussian(Spec):
         total = 0.0
         for rows, outputs in missing_patterns(X):
             Zo = Z[rows]
-            total += log_marginal(Zo.T @ Zo, Zo.T @ X[np.ix_(rows, outputs)], _squares(X, rows, outputs), sigma_x, sigma_w)
+            total += log_marginal(
+                Zo.T @ Zo, Zo.T @ X[np.ix_(rows, outputs)], _squares(X, rows, outputs), sigma_x, sigma_w
+            )
             total -= len(rows) * len(outputs) * (0.5 * math.log(2.0 * math.pi) + math.log(sigma_x))
         return total
 
@@ -118,7 +120,8 @@ class LinearGaussian(Spec):
         Z = _check.binary_matrix("Z", Z).astype(np.float64)
         M = _check.count("n_outputs", n_outputs, low=1)
         sigma_x, sigma_w = (
-            value.sample(generator) if isinstance(value, Gamma) else float(value) for value in (self.sigma_x, self.sigma_w)
+            value.sample(generator) if isinstance(value, Gamma) else float(value)
+            for value in (self.sigma_x, self.sigma_w)
         )
         W = sigma_w * generator.standard_normal((Z.shape[1], M))
         return Z @ W + sigma_x * generator.standard_normal((len(Z), M)), W

@@ -37,6 +37,8 @@ def grow(
 
     Afterwards the evidence holds the sums of the column, so that its score is the log likelihood ratio of a birth.
     """
+    ev_rows, squares, total, numbers, sizes = ev
+    M, P = sizes[0], sizes[1]
     n = z.size
     clear(ev)
     drawn = np.zeros(n, np.uint8)
@@ -65,7 +67,7 @@ def grow(
             if given and z[i] == 1:
                 return -np.inf, -np.inf
             continue
-        log_odds = np.log(on / off) + min(max(change_row(ev, i, 1.0), -_CAP), _CAP)
+        log_odds = np.log(on / off) + min(max(change_row(ev_rows, squares, total, numbers, M, P, i, 1.0), -_CAP), _CAP)
         q = 1.0 / (1.0 + np.exp(-log_odds))
         take = z[i] == 1 if given else rng.random() < q
         if take:

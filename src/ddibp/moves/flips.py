@@ -1,4 +1,4 @@
-"""Single-row flips of one column, links summed out: Gibbs for exchangeable and for sequential distance dependent columns.
+"""Single-row flips of one column, links summed out: Gibbs for the IBP and for the sequential dd-IBP.
 
 Columns with no other active row are left alone: sets of singletons have a move of their own.
 """
@@ -10,31 +10,28 @@ from typing import Any
 import numpy as np
 
 from ddibp._kernel import kernel
-from ddibp.moves.evidence import Evidence, Gaussian, apply, change_row, commit, prepare
-
-
-@kernel
-def decide(rng: Any, i: int, z: Any, log_odds: float, ev: Evidence) -> bool:
-    """Draw z_i from its prior log odds and the evidence; return whether it changed."""
-    on = z[i] == 1
-    gain = change_row(ev, i, -1.0 if on else 1.0)
-    log_odds += -gain if on else gain
-    new = log_odds > 0.0 if abs(log_odds) > 700.0 else rng.random() * (1.0 + np.exp(-log_odds)) < 1.0
-    if new == on:
-        return False
-    apply(ev, ev.rows[i], 1.0, -1.0 if on else 1.0)
-    z[i] = 1 - z[i]
-    return True
+from ddibp._links import draw_links_given
+from ddibp.moves.evidence import Evidence, Gaussian, apply, change_row, commit, prepare, switched
 
 
 @kernel
 def flip_exchangeable(rng: Any, z: Any, ev: Evidence) -> int:
     """Visit every row of an IBP column: prior odds (active others) to (inactive others and the row itself)."""
+    rows, squares, total, numbers, sizes = ev
+    M, P = sizes[0], sizes[1]
     n, changed = z.size, 0
+    count = numbers[2]
+    for_inactive, for_active = np.log(count / (n - count)), np.log((count - 1.0) / (n - count + 1.0))
     for i in range(n):
-        others = ev.numbers[2] - z[i]
-        if others > 0:
-            changed += decide(rng, i, z, np.log(others / (n - others)), ev)
+        on = z[i] == 1
+        if count > z[i]:
+            gain = change_row(rows, squares, total, numbers, M, P, i, -1.0 if on else 1.0)
+            if switched(rng, on, for_active if on else for_inactive, gain):
+                apply(ev, rows[i], 1.0, -1.0 if on else 1.0)
+                z[i] = not on
+                changed += 1
+                count = numbers[2]
+                for_inactive, for_active = np.log(count / (n - count)), np.log((count - 1.0) / (n - count + 1.0))
     return changed
 
 
@@ -50,15 +47,17 @@ def activating_mass(z: Any, rows: Any, mass: Any) -> None:
 
 
 @kernel
-def _mass_with(j: int, i: int, sign: float, weight: float, z: Any, mass: Any, rows: Any) -> float:
+def _mass_with(
+    j: int, i: int, sign: float, weight: float, z: Any, mass: Any, indptr: Any, indices: Any, weights: Any
+) -> float:
     """Return row j's mass after row i has been added or taken away, summed afresh where a difference would cancel."""
     new = mass[j] + sign * weight
     if sign < 0.0 and new < 1e-6 * mass[j]:
         new = 0.0
-        for s in range(rows.indptr[j], rows.indptr[j + 1]):
-            l = rows.indices[s]
+        for s in range(indptr[j], indptr[j + 1]):
+            l = indices[s]
             if l < j and l != i and z[l] == 1:
-                new += rows.weights[s]
+                new += weights[s]
     return new
 
 
@@ -66,18 +65,24 @@ def _mass_with(j: int, i: int, sign: float, weight: float, z: Any, mass: Any, ro
 def _followers_term(i: int, sign: float, z: Any, mass: Any, owner: int, skip: int, rows: Any, followers: Any) -> float:
     """Return how the log probability of the rows after ``owner`` changes when row i's weight is added to their mass."""
     indptr, indices, weights = followers
-    result = 0.0
+    row_indptr, row_indices, row_weights = rows.indptr, rows.indices, rows.weights
+    result, numerator, denominator = 0.0, 1.0, 1.0
     for s in range(indptr[i], indptr[i + 1]):
         j = indices[s]
         if j > i and j > owner and j != skip:
-            new = _mass_with(j, i, sign, weights[s], z, mass, rows)
+            new = _mass_with(j, i, sign, weights[s], z, mass, row_indptr, row_indices, row_weights)
             if z[j] == 1:
                 if new == 0.0:
                     return -np.inf
-                result += np.log(new / mass[j])
+                numerator *= new
+                denominator *= mass[j]
             else:
-                result += np.log((1.0 - new) / (1.0 - mass[j]))
-    return result
+                numerator *= 1.0 - new
+                denominator *= 1.0 - mass[j]
+            if numerator < 1e-140 or denominator < 1e-140:  # one logarithm for many factors, before they underflow
+                result += np.log(numerator) - np.log(denominator)
+                numerator = denominator = 1.0
+    return result + np.log(numerator / denominator)
 
 
 @kernel
@@ -111,6 +116,8 @@ def sequential_log_odds(i: int, first: int, second: int, z: Any, mass: Any, rows
 @kernel
 def flip_sequential(rng: Any, z: Any, rows: Any, followers: Any, mass: Any, ev: Evidence) -> int:
     """Visit every row of a sequential dd-IBP column; the cost per row is the number of rows that may link to it."""
+    ev_rows, squares, total, numbers, sizes = ev
+    M, P = sizes[0], sizes[1]
     n, changed = z.size, 0
     activating_mass(z, rows, mass)
     first = 0
@@ -121,15 +128,20 @@ def flip_sequential(rng: Any, z: Any, rows: Any, followers: Any, mass: Any, ev: 
         second += 1
     indptr, indices, weights = followers
     for i in range(n):
-        if ev.numbers[2] - z[i] == 0:
+        if numbers[2] - z[i] == 0:
             continue
         log_odds = sequential_log_odds(i, first, second, z, mass, rows, followers)
-        if decide(rng, i, z, log_odds, ev):
+        on = z[i] == 1
+        gain = change_row(ev_rows, squares, total, numbers, M, P, i, -1.0 if on else 1.0)
+        if switched(rng, on, log_odds, gain):
+            apply(ev, ev_rows[i], 1.0, -1.0 if on else 1.0)
+            z[i] = not on
             changed += 1
             sign = 1.0 if z[i] == 1 else -1.0
             for s in range(indptr[i], indptr[i + 1]):
                 if indices[s] > i:
-                    mass[indices[s]] = _mass_with(indices[s], i, sign, weights[s], z, mass, rows)
+                    j = indices[s]
+                    mass[j] = _mass_with(j, i, sign, weights[s], z, mass, rows.indptr, rows.indices, rows.weights)
             first = 0
             while z[first] == 0:
                 first += 1
@@ -153,13 +165,30 @@ def sweep_exchangeable(rng: Any, lik: Gaussian, collapsed: bool, ev: Evidence, w
 
 @kernel
 def sweep_sequential(
-    rng: Any, lik: Gaussian, collapsed: bool, ev: Evidence, work: Any, rows: Any, followers: Any, mass: Any
+    rng: Any,
+    lik: Gaussian,
+    collapsed: bool,
+    ev: Evidence,
+    work: Any,
+    rows: Any,
+    followers: Any,
+    mass: Any,
+    links: Any,
+    owners: Any,
 ) -> Any:
-    """Flip all columns of a sequential dd-IBP in a fresh random order; return (visited entries, changed entries)."""
+    """Flip all columns of a sequential dd-IBP in a fresh random order; return (visited entries, changed entries).
+
+    Links are summed out and then drawn afresh given the column, which costs no evidence.
+    """
     order = rng.permutation(lik.sizes[0])
     changed = 0
     for k in order:
+        z = lik.z[k]
         prepare(lik, collapsed, k, ev, work)
-        changed += flip_sequential(rng, lik.z[k], rows, followers, mass, ev)
+        changed += flip_sequential(rng, z, rows, followers, mass, ev)
         commit(rng, lik, collapsed, k, ev)
+        owners[k] = 0
+        while z[owners[k]] == 0:
+            owners[k] += 1
+        draw_links_given(rng, z, owners[k], True, rows, links[k])
     return order.size * lik.z.shape[1], changed

@@ -1,4 +1,4 @@
-"""Gibbs over links: cutting the link of a row frees the set of rows that hang below it, which then goes on or off as one.
+"""Gibbs over links: cutting the link of a row frees the rows that hang below it, which go on or off as one.
 
 The owner is never below anyone: its link is ignored, and leaving it among the children would corrupt the set.
 """
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from ddibp._kernel import kernel
-from ddibp._links import draw_links_given
-from ddibp.moves.evidence import Evidence, Gaussian, apply, change, commit, prepare, width_of
+from ddibp.moves.evidence import Evidence, Gaussian, apply, change, change_row, commit, prepare, switched, width_of
 
 
 @kernel
@@ -44,9 +43,15 @@ def _draw_any(rng: Any, i: int, rows: Any) -> int:
 
 @kernel
 def relink_column(rng: Any, z: Any, links: Any, owner: int, rows: Any, ev: Evidence, scratch: Any) -> int:
-    """Draw the link of every row in turn from its conditional law; return the number of sets that changed."""
+    """Draw the link of every row in turn from its conditional law; return the number of sets that changed.
+
+    Links to rows that hang below i, and to inactive rows, switch the set off; links to other active rows switch it on.
+    """
     n, width, changed = z.size, width_of(ev), 0
     child, after, before, below, stamp, part = scratch
+    ev_rows, squares, total, numbers, sizes = ev
+    M, P = sizes[0], sizes[1]
+    indptr, indices, weights = rows.indptr, rows.indices, rows.weights
     child[:] = -1
     stamp[:] = -1
     for i in range(n):
@@ -68,48 +73,52 @@ def relink_column(rng: Any, z: Any, links: Any, owner: int, rows: Any, ev: Evide
                 count += 1
                 j = after[j]
             at += 1
-        on = off = 0.0
-        for s in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = rows.indices[s]
+        on = 0.0
+        for s in range(indptr[i], indptr[i + 1]):
+            j = indices[s]
             if z[j] == 1 and stamp[j] != i:
-                on += rows.weights[s]
-            else:
-                off += rows.weights[s]
+                on += weights[s]
+        off = 1.0 - on
+        if off < 0.01:  # a difference of nearly equal numbers: sum what it stands for
+            off = 0.0
+            for s in range(indptr[i], indptr[i + 1]):
+                j = indices[s]
+                if z[j] == 0 or stamp[j] == i:
+                    off += weights[s]
         was = z[i] == 1
         now = False
         # Decided before logs are compared: no likelihood ratio may activate a row that cannot be reached.
         if on > 0.0:
             one = count == 1
             if one:
-                gain = change(ev, ev.rows[i], ev.squares[i, 0], ev.squares[i, 1], 1.0, -1.0 if was else 1.0)
+                gain = change_row(ev_rows, squares, total, numbers, M, P, i, -1.0 if was else 1.0)
             else:
                 part[:width] = 0.0
                 for b in range(count):
                     for d in range(width):
-                        part[d] += ev.rows[below[b], d]
+                        part[d] += ev_rows[below[b], d]
                 u2 = y2 = 0.0
                 for d in range(ev.sizes[0]):
                     u2 += part[d] ** 2
                 for d in range(ev.sizes[0], width):
                     y2 += part[d] ** 2
                 gain = change(ev, part, u2, y2, float(count), -1.0 if was else 1.0)
-            log_odds = np.log(on / off) + (-gain if was else gain)
-            now = log_odds > 0.0 if abs(log_odds) > 700.0 else rng.random() * (1.0 + np.exp(-log_odds)) < 1.0
+            now = was != switched(rng, was, np.log(on / off), gain)
             if now != was:
                 changed += 1
                 if one:
-                    apply(ev, ev.rows[i], 1.0, 1.0 if now else -1.0)
+                    apply(ev, ev_rows[i], 1.0, 1.0 if now else -1.0)
                 else:
                     apply(ev, part, float(count), 1.0 if now else -1.0)
                 for b in range(count):
                     z[below[b]] = now
         u = rng.random() * (on if now else off)
         chosen = -1
-        for s in range(rows.indptr[i], rows.indptr[i + 1]):
-            j = rows.indices[s]
+        for s in range(indptr[i], indptr[i + 1]):
+            j = indices[s]
             if (z[j] == 1 and stamp[j] != i) == now:
                 chosen = j
-                u -= rows.weights[s]
+                u -= weights[s]
                 if u < 0.0:
                     break
         links[i] = chosen
@@ -147,29 +156,17 @@ def sweep_links(
     ev: Evidence,
     work: Any,
     rows: Any,
-    sequential: bool,
     links: Any,
     owners: Any,
     scratch: Any,
 ) -> Any:
-    """Relink all columns in a fresh random order; return (visited links, changed sets).
-
-    For sequential distances links and owner are first drawn from their exact law given the column; otherwise they are
-    part of the state, and the owner is drawn anew along the cycle of its own link.
-    """
+    """Relink all columns in a fresh random order; return (visited links, changed sets)."""
     order = rng.permutation(lik.sizes[0])
     changed = 0
     for k in order:
         z = lik.z[k]
         prepare(lik, collapsed, k, ev, work)
-        if sequential:
-            owner = 0
-            while z[owner] == 0:
-                owner += 1
-            owners[k] = owner
-            draw_links_given(rng, z, owner, True, rows, links[k])
-        else:
-            owners[k] = reroot(rng, z, links[k], owners[k], rows)
+        owners[k] = reroot(rng, z, links[k], owners[k], rows)
         changed += relink_column(rng, z, links[k], owners[k], rows, ev, scratch)
         commit(rng, lik, collapsed, k, ev)
     return order.size * lik.z.shape[1], changed

@@ -1,8 +1,8 @@
 r"""The set of columns that only row i has, drawn as a whole with the exact law of their number: no cap, no truncation.
 
 Such columns come at a Poisson rate :math:`\rho_i`. Summed over their weights, j of them add :math:`j \sigma_w^2` to the
-variance of row i, so that their number has weights :math:`\mathrm{Pois}(j; \rho_i)\, N(x_i; \hat x_i, (v + j\sigma_w^2) I)`,
-where :math:`\hat x_i, v` are the prediction of row i from all other rows with these columns removed.
+variance of row i, so that their number has weights
+:math:`\mathrm{Pois}(j; \rho_i)\, N(x_i; \hat x_i, (v + j\sigma_w^2) I)`, where :math:`\hat x_i, v` are the prediction of row i from all other rows with these columns removed.
 """
 
 from __future__ import annotations
@@ -128,8 +128,8 @@ def sweep_singletons(
 ) -> Any:
     """Redraw the singletons of rows ``start`` onwards; return (row, number) that do not fit, or (N, 0) when done.
 
-    ``pending`` is the number already drawn for row ``start`` (or -1). New columns of row i are marked by the owner -1 - i,
-    for the prior to fill in their links.
+    ``pending`` is the number already drawn for row ``start`` (or -1). New columns of row i are marked by the owner
+    -1 - i, for the prior to fill in their links.
     """
     N, M = lik.X.shape
     variance, step = lik.scales[0] ** 2, lik.scales[1] ** 2

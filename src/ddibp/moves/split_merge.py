@@ -1,4 +1,4 @@
-r"""Splitting a column in two and merging two, over pairs of active entries (a complete version of Meeds et al.'s sketch).
+r"""Splitting a column in two and merging two, over pairs of active entries.
 
 An ordered pair of active entries (i, k), (j, l) is drawn. In one column, k = l, the column is split into a with i and b
 with j; its other rows go to a, b or both, in random order, by how well running weights of a and b explain them. In two

@@ -74,8 +74,8 @@ class Chain:
             self.stride *= 2
         kept = int(self.draws % self.stride == 0)
         self.fresh.append(
-            {f"scalar.{name}": np.array([value]) for name, value in scalars.items()}
-            | {"n_features": np.array([Z.shape[1]]), "Z": np.packbits(Z)}
+            {"n_features": np.array([Z.shape[1]]), "Z": np.packbits(Z)}
+            | {f"scalar.{name}": np.array([value]) for name, value in scalars.items() if name != "n_features"}
             | {"imputed": imputed[None][:kept], "imputed_draws": np.array([self.draws][:kept], int)}
         )
         self.draws += 1
@@ -87,10 +87,9 @@ class Chain:
     def to_arrays(self) -> Arrays:
         """Return all that the chain needs to go on, and what a reader wants to know of it."""
         moves = self.sampler.move_statistics(self.state)
-        tried, accepted, seconds = ([move[i] for move in moves.values()] for i in range(3))
         arrays = {name: np.array(getattr(self, name)) for name in ("sweeps", "draws", "parts", "stride", "seconds")}
-        arrays |= {"moves.names": np.array(list(moves), dtype=np.str_), "moves.seconds": np.array(seconds, float)}
-        arrays |= {"moves.tried": np.array(tried, np.int64), "moves.accepted": np.array(accepted, np.int64)}
+        arrays["moves.names"] = np.array(list(moves), dtype=np.str_)
+        arrays["moves.figures"] = np.array(list(moves.values()), dtype=np.float64).reshape(-1, 3)
         arrays |= {f"sampler.{key}": np.asarray(value) for key, value in self.sampler.pack(self.state).items()}
         return arrays | self.summary.to_arrays()
 
@@ -286,5 +285,5 @@ def _seed_sequence(seed: RandomState, folder: Folder | None) -> np.random.SeedSe
         return np.random.SeedSequence(**found["seed"])
     if isinstance(seed, np.random.Generator):
         return np.random.SeedSequence(seed.integers(2**32, size=4).tolist())
-    given = seed if isinstance(seed, np.random.SeedSequence) else as_generator(seed, "seed").bit_generator.seed_seq
+    given: Any = as_generator(seed, "seed").bit_generator.seed_seq
     return np.random.SeedSequence(given.entropy, spawn_key=given.spawn_key, pool_size=given.pool_size)

@@ -1,4 +1,4 @@
-"""Have the chains converged, and how many independent draws are theirs worth?
+"""Whether chains have converged, and how many independent draws theirs are worth.
 
 Rank-normalised split R-hat, bulk and tail effective sample size as in Vehtari, Gelman, Simpson, Carpenter and Bürkner,
 "Rank-normalization, folding, and localization", Bayesian Analysis 16 (2021).
@@ -7,7 +7,7 @@ Rank-normalised split R-hat, bulk and tail effective sample size as in Vehtari, 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ FloatArray = NDArray[np.float64]
 _LARGEST_RHAT = 1.01
 _LEAST_ESS_PER_CHAIN = 100
 _FEWEST_DRAWS = 4
+_MOST_NAMED = 4
 
 
 def rhat(draws: ArrayLike) -> float:
@@ -39,7 +40,7 @@ def rhat(draws: ArrayLike) -> float:
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(4, 500))
     >>> round(rhat(x), 3), round(rhat(x + np.arange(4)[:, None]), 3)
-    (1.0, 1.565)
+    (1.001, 1.537)
     """
     x = _checked(draws)
     if x is None or np.ptp(x) == 0.0:
@@ -55,7 +56,7 @@ def ess_bulk(draws: ArrayLike) -> float:
     --------
     >>> import numpy as np
     >>> round(ess_bulk(np.random.default_rng(0).normal(size=(4, 500))))
-    1921
+    2003
     """
     x = _checked(draws)
     return math.nan if x is None else _ess(_normalised(_halves(x)))
@@ -68,7 +69,7 @@ def ess_tail(draws: ArrayLike) -> float:
     --------
     >>> import numpy as np
     >>> round(ess_tail(np.random.default_rng(0).normal(size=(4, 500))))
-    1961
+    2056
     """
     x = _checked(draws)
     if x is None:
@@ -97,11 +98,11 @@ def _normalised(x: FloatArray) -> FloatArray:
 
 
 def _plain_rhat(x: FloatArray) -> float:
+    if (np.ptp(x, axis=1) == 0.0).all():
+        return math.inf if np.ptp(x) > 0.0 else math.nan
     n = x.shape[1]
     between = n * x.mean(axis=1).var(ddof=1)
     within = x.var(axis=1, ddof=1).mean()
-    if within == 0.0:
-        return math.inf if between > 0.0 else math.nan
     return math.sqrt((between / within + n - 1) / n)
 
 
@@ -207,7 +208,9 @@ class Diagnostics:
         return "\n".join([*lines, *self.warnings])
 
 
-def diagnose(scalars: Mapping[str, ArrayLike], moves: Mapping[str, tuple[int, int, float]] | None = None) -> Diagnostics:
+def diagnose(
+    scalars: Mapping[str, ArrayLike], moves: Mapping[str, tuple[int, int, float]] | None = None
+) -> Diagnostics:
     """Return the diagnostics of several numbers.
 
     Parameters
@@ -224,7 +227,7 @@ def diagnose(scalars: Mapping[str, ArrayLike], moves: Mapping[str, tuple[int, in
     >>> diagnose({"alpha": x, "beta": 0 * x + 2}, {"flip": (8000, 2000, 1.5)})
     4 chains of 500 draws
                  mean         sd   R-hat  ESS bulk  ESS tail
-    alpha  -0.0014978     0.9944   1.000      1921      1961
+    alpha   -0.028026          1   1.001      2003      2056
     beta            2  never changes
     move        tried   accepted    time
     flip         8000      25.0%  100.0%
@@ -251,16 +254,17 @@ def _warnings(table: Mapping[str, ScalarDiagnostics], n_chains: int, n_draws: in
     broken = [name for name, x in table.items() if not math.isfinite(x.mean)]
     if broken:
         found.append(f"{', '.join(broken)} is not finite in some draws: look at the data and the priors.")
-    apart = {name: x.rhat for name, x in table.items() if x.rhat > _LARGEST_RHAT}
+    apart = sorted(((x.rhat, name) for name, x in table.items() if x.rhat > _LARGEST_RHAT), reverse=True)
     if apart:
         found.append(
-            f"The chains disagree: R-hat is {_listed(apart, '.3g')}, and should be at most {_LARGEST_RHAT}. Ask for more "
-            "tune and draws; if that does not help, the chains have found different explanations of the data."
+            f"The chains disagree: R-hat is {_listed(apart, '.4g')}, and should be at most {_LARGEST_RHAT}. Ask for "
+            "more tune and draws; if that does not help, the chains have found different explanations of the data."
         )
     wanted = _LEAST_ESS_PER_CHAIN * n_chains
-    few = {name: min(x.ess_bulk, x.ess_tail) for name, x in table.items() if min(x.ess_bulk, x.ess_tail) < wanted}
+    sizes = [(min(x.ess_bulk, x.ess_tail), name) for name, x in table.items()]
+    few = sorted(pair for pair in sizes if pair[0] < wanted)
     if few:
-        factor = wanted / min(few.values())
+        factor = wanted / few[0][0]
         found.append(
             f"There are few independent draws: the effective sample size is {_listed(few, '.0f')}, and should be at "
             f"least {wanted}. Ask for about draws={float(f'{n_draws * factor:.1e}'):.0f}."
@@ -268,5 +272,6 @@ def _warnings(table: Mapping[str, ScalarDiagnostics], n_chains: int, n_draws: in
     return found
 
 
-def _listed(figures: Mapping[str, float], form: str) -> str:
-    return ", ".join(f"{figure:{form}} for {name}" for name, figure in figures.items())
+def _listed(figures: Sequence[tuple[float, str]], form: str) -> str:
+    worst = ", ".join(f"{figure:{form}} for {name}" for figure, name in figures[:_MOST_NAMED])
+    return worst + (f" (and bad for {len(figures) - _MOST_NAMED} more)" if len(figures) > _MOST_NAMED else "")

@@ -129,8 +129,7 @@ def slice_decay(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]
     for k in range(state.n_features):
         z = state.lik.z[k]
         state.owners[k] = state.process.draw_owner(z, state.rng)
-        if not state.process.sequential:
-            state.process.draw_links(z, int(state.owners[k]), state.links[k], state.rng)
+        state.process.draw_links(z, int(state.owners[k]), state.links[k], state.rng)
     return len(sampler.learned_decay), len(sampler.learned_decay)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+
+_NEVER = (0, 0, 0.0)
 
 
 class Estimate(NamedTuple):
@@ -59,8 +62,9 @@ class Imputations:
 class Posterior:
     """Draws from several chains; made by `ddibp.sample_posterior` and `ddibp.load_posterior`.
 
-    After an interruption some chains may have more draws than others. Averages use all of them; tables with a row per
-    chain (`data`, `n_features`, `diagnostics`) use as many of each as the shortest has. Chains without any are left out.
+    Of a run with a checkpoint, matrices are read from its folder when they are asked for. After an interruption some
+    chains may have more draws than others: averages use all of them; what has a row for every chain (`data`,
+    `n_features`, `diagnostics`) uses as many as the shortest has. Chains without draws are left out.
 
     Attributes
     ----------
@@ -83,10 +87,12 @@ class Posterior:
         self.missing: BoolArray = data["missing"]
         self.settings: dict[str, Any] = store.manifest["settings"]
         saved = {chain: store.state(chain) for chain in range(store.manifest["chains"])}
-        self._states: dict[int, Arrays] = {c: state for c, state in saved.items() if state is not None and state["draws"]}
+        self._states: dict[int, Arrays] = {
+            c: state for c, state in saved.items() if state is not None and state["draws"]
+        }
         if not self._states:
-            raise ValueError(f"{store.files.where('')} holds no draws yet. Go on with the run first.")
-        light = {chain: join_parts([_scalars_of(part) for part in self._parts_of(chain)]) or {} for chain in self._states}
+            raise ValueError(f"{store.files.where()} holds no draws yet. Go on with the run first.")
+        light = {c: join_parts([_scalars_of(part) for part in self._parts_of(c)]) or {} for c in self._states}
         self.n_chains = len(light)
         self.n_draws = min(len(arrays["n_features"]) for arrays in light.values())
         self._scalars = {
@@ -111,9 +117,9 @@ class Posterior:
         for part in self._parts():
             start = 0
             for n_features in part["n_features"]:
-                bits = n_rows * int(n_features)
-                stop = start + (bits + 7) // 8
-                yield np.unpackbits(part["Z"][start:stop], count=bits).reshape(n_rows, -1 if bits else 0).astype(bool)
+                shape = n_rows, int(n_features)
+                stop = start + (shape[0] * shape[1] + 7) // 8
+                yield np.unpackbits(part["Z"][start:stop], count=shape[0] * shape[1]).reshape(shape).astype(bool)
                 start = stop
 
     @property
@@ -179,19 +185,113 @@ class Posterior:
 
     @cached_property
     def _diagnostics(self) -> Diagnostics:
-        moves: dict[str, tuple[int, int, float]] = {}
-        for state in self._states.values():
-            for name, *figures in zip(*(state[f"moves.{k}"].tolist() for k in _MOVE_COLUMNS), strict=True):
-                tried, accepted, seconds = (a + b for a, b in zip(moves.get(name, (0, 0, 0.0)), figures, strict=True))
-                moves[name] = (tried, accepted, seconds)
+        totals = {name: np.sum([moves.get(name, _NEVER) for moves in self._moves], axis=0) for name in self._move_names}
+        moves = {name: (int(tried), int(accepted), float(s)) for name, (tried, accepted, s) in totals.items()}
         return diagnose(self._scalars, moves)
+
+    @cached_property
+    def _moves(self) -> list[dict[str, list[float]]]:
+        """Times tried, times accepted and seconds of every kind of move, chain by chain."""
+        return [
+            dict(zip(state["moves.names"].tolist(), state["moves.figures"].tolist(), strict=True))
+            for state in self._states.values()
+        ]
+
+    @property
+    def _move_names(self) -> list[str]:
+        return list(dict.fromkeys(name for moves in self._moves for name in moves))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is wrong with the run and what to do, in sentences; empty if nothing is."""
-        asked = self._store.manifest["draws"]
-        short = ()
-        if self.n_draws < asked or self.n_chains < self._store.manifest["chains"]:
-            short = (f"The run is unfinished: {self.n_chains} of {self._store.manifest['chains']} chains have draws, "
-                     f"the shortest {self.n_draws} of {asked}. Run again with the same checkpoint.",)
-        return (*short, *self._diagnostics.warnings)
+        plan = self._store.manifest
+        if self.n_chains == plan["chains"] and self.n_draws >= plan["draws"]:
+            return self._diagnostics.warnings
+        unfinished = (
+            f"The run is unfinished: {self.n_chains} of {plan['chains']} chains have draws, the shortest has "
+            f"{self.n_draws} of {plan['draws']}. Run again with the same checkpoint to complete it."
+        )
+        return (unfinished, *self._diagnostics.warnings)
+
+    @cached_property
+    def data(self) -> xr.DataTree:
+        """Numbers of every draw, statistics of the moves, and the data, in the layout of ArviZ."""
+        import xarray as xr
+
+        names = self._move_names
+        moves = np.array([[chain.get(name, _NEVER) for name in names] for chain in self._moves]).reshape(
+            -1, len(names), 3
+        )
+        tried, accepted, seconds = (moves[:, :, i] for i in range(3))
+        speed = [float(state["sweeps"] / state["seconds"]) for state in self._states.values()]
+        chains = {"chain": list(self._states)}
+        draws = chains | {"draw": np.arange(self.n_draws)}
+        attributes = {key: self._store.manifest[key] for key in ("version", "tune", "thin")}
+        attributes |= {"inference_library": "ddibp", "settings": json.dumps(self.settings)}
+        groups = {
+            "posterior": xr.Dataset({k: (("chain", "draw"), x) for k, x in self._scalars.items()}, draws, attributes),
+            "sample_stats": xr.Dataset(
+                {
+                    "tried": (("chain", "move"), tried.astype(np.int64)),
+                    "accepted": (("chain", "move"), accepted.astype(np.int64)),
+                    "acceptance": (("chain", "move"), accepted / np.maximum(tried, 1)),
+                    "seconds": (("chain", "move"), seconds),
+                    "sweeps_per_second": ("chain", speed),
+                },
+                chains | {"move": np.array(names, dtype=object)},
+            ),
+            "observed_data": xr.Dataset({"X": (("row", "output"), self.observed)}),
+        }
+        tree = xr.DataTree.from_dict(groups)
+        tree.attrs = attributes
+        return tree
+
+    def to_arviz(self) -> Any:
+        """Return what the installed ArviZ works on: an InferenceData before version 1, a DataTree since."""
+        try:
+            arviz: Any = importlib.import_module("arviz")
+        except ImportError:
+            raise ImportError("to_arviz needs ArviZ, which is not installed: pip install arviz.") from None
+        convert = getattr(getattr(arviz, "InferenceData", None), "from_datatree", None)
+        return self.data.copy() if convert is None else convert(self.data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the draws into a new folder, for `ddibp.load_posterior`, or to be gone on with as a checkpoint."""
+        target = Path(path).absolute()
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise FileExistsError(f"path must be a new or an empty folder, but {target} is there and holds something.")
+        draft = target.with_name(f".unfinished-{os.getpid()}-{target.name}")
+        files = Folder(draft)
+        files.write_manifest(self._store.manifest)
+        copy = Store(files, self._store.manifest)
+        copy.write("data", {"observed": self.observed, "missing": self.missing})
+        for chain, state in self._states.items():
+            copy.append(chain, 0, join_parts(list(self._parts_of(chain))), {**state, "parts": np.array(1)})
+        if target.exists():
+            target.rmdir()
+        draft.rename(target)
+
+    def __repr__(self) -> str:
+        n_rows, n_outputs = self.observed.shape
+        law = self.n_features_law()
+        doubts = len(self.warnings)
+        return (
+            f"<Posterior of {n_rows} x {n_outputs} data, {int(self.missing.sum())} missing: {self.n_chains} chains of "
+            f"{self.n_draws} draws, most often {max(law, key=law.__getitem__)} features (from {min(law)} to {max(law)})"
+            f"{f', {doubts} warnings' if doubts else ''}>"
+        )
+
+
+def load_posterior(path: str | os.PathLike[str]) -> Posterior:
+    """Read the folder of a run, running or not, or of a saved posterior.
+
+    Parameters
+    ----------
+    path : path
+        What was given to `Posterior.save`, or as ``checkpoint`` to `ddibp.sample_posterior`.
+    """
+    return Posterior(open_saved(path))
+
+
+def _scalars_of(part: Arrays) -> Arrays:
+    return {key: value for key, value in part.items() if key == "n_features" or key.startswith("scalar.")}

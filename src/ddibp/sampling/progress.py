@@ -49,7 +49,9 @@ def reporting(
         rich_progress.TextColumn("{task.description}"),
         rich_progress.BarColumn(),
         rich_progress.TextColumn("{task.completed}/{task.total}"),
-        rich_progress.TextColumn("{task.fields[speed]} draws/s  K {task.fields[features]}  log joint {task.fields[fit]}"),
+        rich_progress.TextColumn(
+            "{task.fields[speed]} draws/s  K {task.fields[features]}  log joint {task.fields[fit]}"
+        ),
         rich_progress.TimeRemainingColumn(),
         console=console or Console(stderr=True),
     )

@@ -1,4 +1,4 @@
-"""What running chains asks of a sampler; it knows the prior, the likelihood and the data, running knows none of them."""
+"""What running chains asks of a sampler, which alone knows the prior, the likelihood and the data."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Sampler(Protocol):
         """Do one iteration in place."""
 
     def scalars(self, state: Any) -> dict[str, float]:
-        """Return named numbers, always the same names; ``log_joint`` is one of them."""
+        """Return named numbers, always the same names, ``n_features`` and ``log_joint`` among them."""
 
     def features(self, state: Any) -> NDArray[np.bool_]:
         """Return Z, of shape (n_rows, n_features)."""

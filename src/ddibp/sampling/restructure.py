@@ -52,7 +52,7 @@ def _split(sampler: PosteriorSampler, state: ChainState, k: int, i: int, j: int,
     for z in (a, b):
         _append(sampler, state, z)
     if not sampler.likelihood.collapsed:
-        _draw_weights_together(sampler, state)
+        _draw_weights_together(state)
     return 1
 
 
@@ -89,9 +89,7 @@ def _halves(
     return a, b, rng.permutation(rest[(rest != i) & (rest != j)])
 
 
-def _log_ratio(
-    state: ChainState, whole: NDArray[np.uint8], a: NDArray[np.uint8], b: NDArray[np.uint8]
-) -> float:
+def _log_ratio(state: ChainState, whole: NDArray[np.uint8], a: NDArray[np.uint8], b: NDArray[np.uint8]) -> float:
     """Return the log of (rate of a) (rate of b) / (rate of the whole) times the likelihood ratio."""
     rates = state.process.log_unit_rates(np.column_stack([a, b, whole]).astype(bool))
     if rates[0] == -np.inf or rates[1] == -np.inf:
@@ -113,13 +111,15 @@ def _append(sampler: PosteriorSampler, state: ChainState, z: NDArray[np.uint8]) 
         process.draw_links(z, owner, state.links[K], state.rng)
 
 
-def _draw_weights_together(sampler: PosteriorSampler, state: ChainState) -> None:
+def _draw_weights_together(state: ChainState) -> None:
     """Draw the weights of the last two columns from their joint law."""
     lik, K = state.lik, state.n_features
     ev.prepare(lik, False, K - 2, state.evidence, state.work, K - 1)
     a, b = lik.z[K - 2], lik.z[K - 1]
-    kernels.draw_pair_weights(state.rng, kernels.pair_sums(a, b, state.evidence), state.evidence, lik.weights[K - 2 : K])
+    kernels.draw_pair_weights(
+        state.rng, kernels.pair_sums(a, b, state.evidence), state.evidence, lik.weights[K - 2 : K]
+    )
     M = lik.X.shape[1]
     lik.residuals[:] = state.evidence.rows[:, :M] - np.outer(a, lik.weights[K - 2]) - np.outer(b, lik.weights[K - 1])
     if len(lik.observed):
-        lik.residuals *= lik.observed
+        lik.residuals[:] *= lik.observed

@@ -1,4 +1,4 @@
-"""One iteration of the Markov chain for a prior and a likelihood: a schedule of named moves, each leaving the target."""
+"""One iteration of the Markov chain: a schedule of named moves, each of which leaves the posterior as it is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import ddibp
 from ddibp import _check
 from ddibp.contract import Schedule
 from ddibp.hyperpriors import Gamma
-from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data
+from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data, log_marginal
 from ddibp.moves import evidence as ev
 from ddibp.moves import flips, links, singletons
 from ddibp.priors import DDIBP, IBP
@@ -61,14 +61,14 @@ class PosteriorSampler:
                 f"covariates describe {count_rows(covariates)} rows, but X has {self.n_rows}; they must match."
             )
         self.covariates = covariates
-        self.learned_decay: dict[str, Gamma] = {} if isinstance(prior, IBP) else ddibp.proximity.as_decay(prior.decay).learned
+        self.learned_decay: dict[str, Gamma] = (
+            {} if isinstance(prior, IBP) else ddibp.proximity.as_decay(prior.decay).learned
+        )
         if self.learned_decay and isinstance(covariates, ddibp.Proximity):
             raise ValueError("covariates must not be a ready-made Proximity when decay parameters are learned.")
         self._process = self.process({name: prior_.mean for name, prior_ in self.learned_decay.items()})
         self.moves = self._moves()
-        self.schedule = self._default_schedule() if schedule == "default" else list(schedule)
-        if schedule == "paper":
-            self.schedule = [("paper links", 1.0), ("paper dishes", 1.0), ("impute", 1.0), ("alpha", 1.0), ("scales", 1.0)]
+        self.schedule = self._named_schedule(schedule) if isinstance(schedule, str) else list(schedule)
         for name, frequency in self.schedule:
             if name not in self.moves:
                 raise ValueError(f"schedule has no move {name!r}; for {prior!r} there are {', '.join(self.moves)}.")
@@ -215,6 +215,8 @@ class PosteriorSampler:
         moves["singletons"] = self._singletons
         moves["births"] = lambda state: births.from_the_prior(self, state)
         moves["data births"] = lambda state: births.from_the_data(self, state)
+        if self._process.has_links and self.likelihood.collapsed:
+            moves["paper dishes"] = lambda state: births.all_dishes_at_once(self, state)
         moves["split and merge"] = lambda state: restructure.split_or_merge(self, state)
         moves["alpha"] = lambda state: parameters.draw_alpha(self, state)
         moves["scales"] = lambda state: parameters.slice_scales(self, state)
@@ -224,13 +226,24 @@ class PosteriorSampler:
             moves["impute"] = lambda state: parameters.impute(self, state)
         return moves
 
-    def _default_schedule(self) -> list[tuple[str, float]]:
-        schedule = []
+    def _named_schedule(self, name: str) -> list[tuple[str, float]]:
+        """Return the schedule called ``"default"``, or ``"paper"``: the moves as they were published."""
+        _check.choice("schedule", name, ("default", "paper"))
+        schedule: list[tuple[str, float]] = []
+        if name == "paper":
+            if not self._process.has_links:
+                raise ValueError("schedule 'paper' is the dd-IBP's; for an IBP use the default or a list of moves.")
+            schedule = [("links", 1.0), ("paper dishes", 1.0)]
+            return schedule + self._parameter_moves()
         if self._process.has_links:
             schedule.append(("links", 1.0))
         if self._process.sequential:
-            schedule.append(("flips", 1.0))
-        schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0), ("split and merge", 4.0)]
+            schedule.append(("flips", 0.25 if self._process.has_links else 1.0))
+        schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0), ("split and merge", 2.0)]
+        return schedule + self._parameter_moves()
+
+    def _parameter_moves(self) -> list[tuple[str, float]]:
+        schedule = []
         if isinstance(self.prior.alpha, Gamma):
             schedule.append(("alpha", 1.0))
         if isinstance(self.likelihood.sigma_x, Gamma) or isinstance(self.likelihood.sigma_w, Gamma):
@@ -246,9 +259,17 @@ class PosteriorSampler:
         process = state.process
         if process.exchangeable:
             return flips.sweep_exchangeable(state.rng, state.lik, collapsed, state.evidence, state.work)
-        mass = np.empty(self.n_rows)
         return flips.sweep_sequential(
-            state.rng, state.lik, collapsed, state.evidence, state.work, process.rows, process.followers, mass
+            state.rng,
+            state.lik,
+            collapsed,
+            state.evidence,
+            state.work,
+            process.rows,
+            process.followers,
+            np.empty(self.n_rows),
+            state.links,
+            state.owners,
         )
 
     def _links(self, state: ChainState) -> tuple[int, int]:
@@ -259,7 +280,6 @@ class PosteriorSampler:
             state.evidence,
             state.work,
             state.process.rows,
-            state.process.sequential,
             state.links,
             state.owners,
             state.scratch,
@@ -311,19 +331,38 @@ class PosteriorSampler:
         """Take a column out."""
         singletons.drop_column(state.lik, self.likelihood.collapsed, k, state.links, state.owners)
 
+    def log_likelihood(self, columns: NDArray[np.uint8], state: ChainState) -> float:
+        """Return the log likelihood of completed data given columns, weights summed out, up to a constant."""
+        Z = columns.astype(float)
+        cross = Z @ state.data
+        scales = (float(state.lik.scales[0]), float(state.lik.scales[1]))
+        return log_marginal(Z @ Z.T, cross, float((state.data**2).sum()), *scales)
+
     # -- small things --------------------------------------------------------------------------------------------------
 
     def _reduced(self, data: FloatArray) -> FloatArray:
         """Return N×N data with the same X X' when there are more outputs than rows and weights are summed out."""
         if not self.likelihood.collapsed or self.n_outputs <= self.n_rows:
             return data
-        return np.ascontiguousarray(np.linalg.qr(data.T, mode="r").T)
+        return np.ascontiguousarray(np.transpose(np.linalg.qr(data.T, mode="r")))
 
     def refresh_data(self, state: ChainState) -> None:
         """Recompute what the likelihood keeps of the data after entries have been imputed."""
         state.lik.X[:] = self._reduced(state.data)
         K = state.n_features
         state.lik.cross[:K] = state.lik.z[:K].astype(float) @ state.lik.X
+
+    def replace_data(self, state: ChainState, X: FloatArray) -> None:
+        """Put complete data X in place of a chain's, for joint tests (`ddibp.testing`); missing entries stay missing.
+
+        Summaries that refer to the data (scalars, draws of weights that are summed out) keep to those observed.
+        """
+        collapsed = self.likelihood.collapsed
+        state.data[:] = X if collapsed else np.where(self.missing, 0.0, X)
+        self.refresh_data(state)
+        if not collapsed:
+            fitted = state.Z.astype(float) @ state.lik.weights[: state.n_features]
+            state.lik.residuals[:] = np.where(self.missing, 0.0, state.data - fitted)
 
     def _starting_scales(self) -> tuple[float, float]:
         spread = float(np.nanstd(self.observed)) if not self.missing.all() else 1.0

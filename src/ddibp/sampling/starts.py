@@ -46,6 +46,10 @@ def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
         z, owner, links = births.column_from_the_prior(state.process, state.rng)
         sampler.append(state, z, owner)
         state.links[state.n_features - 1] = links
+    if not sampler.likelihood.collapsed:
+        K = state.n_features
+        state.lik.weights[:K] = state.lik.scales[1] * state.rng.standard_normal((K, sampler.n_outputs))
+        sampler.replace_data(state, state.data)
 
 
 def _from_the_data(sampler: PosteriorSampler, state: ChainState) -> None:

@@ -71,7 +71,7 @@ class ChainState:
         capacity = len(self.lik.z)
         width = m + max(capacity, m)
         self.evidence = Evidence(
-            np.zeros((n, width)), np.zeros((n, 2)), np.zeros(width), np.zeros(6), np.zeros(2, np.int64)
+            np.zeros((n, width)), np.zeros((n, 2)), np.zeros(width), np.zeros(7), np.zeros(2, np.int64)
         )
         self.work = (np.zeros((capacity, capacity)), np.zeros((capacity, capacity)), np.zeros((2 * capacity, m)))
         places = [np.full(n, -1, np.int64) for _ in range(5)]

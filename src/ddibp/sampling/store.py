@@ -21,6 +21,7 @@ import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import shorten
 from typing import IO, Any
 
 import numpy as np
@@ -45,9 +46,9 @@ class Memory:
     def __init__(self) -> None:
         self._files: dict[str, Arrays] = {}
 
-    def where(self, name: str) -> str:
-        """Return how to call a file in a message."""
-        return f"{name} in memory"
+    def where(self, name: str = "") -> str:
+        """Return how to call a file, or all of them, in a message."""
+        return f"memory/{name}"
 
     def read(self, name: str) -> Arrays | None:
         """Return the arrays of a file, or None if there is no such file."""
@@ -64,9 +65,9 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def where(self, name: str) -> str:
-        """Return how to call a file in a message."""
-        return str(self.path / f"{name}.npz")
+    def where(self, name: str = "") -> str:
+        """Return how to call a file, or all of them, in a message."""
+        return str(self.path / f"{name}.npz" if name else self.path)
 
     def read(self, name: str) -> Arrays | None:
         """Return the arrays of a file, or None if there is no such file."""
@@ -80,7 +81,7 @@ class Folder:
         except FileNotFoundError:
             return None
         except Exception as error:  # what zipfile and NumPy make of damaged bytes has no common class
-            raise ValueError(f"{path} is damaged ({error}). {_remedy(path)}") from error
+            raise ValueError(f"{path} is damaged or cannot be read ({error}). {_remedy(path)}") from error
 
     def write(self, name: str, arrays: Arrays) -> None:
         """Write a file that is there as a whole or not at all."""
@@ -98,36 +99,33 @@ class Folder:
     def manifest(self) -> dict[str, Any] | None:
         """Return the manifest, or None if the folder is new or empty."""
         path = self.path / _MANIFEST
-        if self.path.is_dir() and not path.exists():
-            strangers = [p.name for p in self.path.iterdir() if p.name != _LOCK and not p.name.startswith(_UNFINISHED)]
-            if not strangers:
-                return None
-            raise ValueError(
-                f"{self.path} holds {sorted(strangers)[0]!r} but no {_MANIFEST}, so it is no run of ddibp. "
-                "Give the folder of a run, or a new or empty one."
-            )
+        remedy = "Give the folder of a run, or a new or empty one."
         if not self.path.exists():
             return None
         try:
+            found = sorted(name for name in os.listdir(self.path) if name != _LOCK and not name.startswith(_UNFINISHED))
+            if not found:
+                return None
+            if _MANIFEST not in found:
+                raise ValueError(f"{self.path} holds {found[0]!r} but no {_MANIFEST}, so it is no run. {remedy}")
             manifest = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
-            raise ValueError(
-                f"{path} cannot be read ({error}). Give the folder of a run, or a new or empty one."
-            ) from error
+        except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path} cannot be read ({error}). {remedy}") from error
         if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
-            raise ValueError(f"{path} does not describe a run of ddibp. Give the folder of a run, or a new or empty one.")
+            raise ValueError(f"{path} does not describe a run of ddibp. {remedy}")
         if manifest["schema"] != _SCHEMA:
             raise ValueError(
-                f"{path} has schema {manifest['schema']!r}, written by ddibp {manifest['version']}; this is ddibp "
+                f"{path} was written by ddibp {manifest['version']} in schema {manifest['schema']!r}; this is ddibp "
                 f"{__version__} with schema {_SCHEMA}. Use that version, or a new or empty folder."
             )
         if manifest.get("digest") != _digest(manifest):
-            raise ValueError(f"{path} was changed by hand or is damaged. Put it back as it was, or use a new folder.")
+            raise ValueError(f"{path} was changed by hand or is damaged. Put it back as it was. {remedy}")
         return manifest
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Keep a second run out; the system lets go when the process dies."""
+        self.manifest()  # nothing is written into the folder of somebody else
         if sys.platform == "win32":
             yield
             return
@@ -135,13 +133,12 @@ class Folder:
 
         self.path.mkdir(parents=True, exist_ok=True)
         with open(self.path / _LOCK, "a") as lock:
-            with contextlib.suppress(OSError):  # some network file systems know no locks
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    raise ValueError(
-                        f"{self.path} is being written by another process. Wait for it, or use another folder."
-                    ) from None
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ValueError(f"{self.path} is being written by another run. Wait, or use another folder.") from None
+            except OSError:
+                pass  # some network file systems know no locks
             yield
 
 
@@ -189,10 +186,12 @@ class Store:
     def read(self, name: str) -> Arrays | None:
         """Return the arrays of a file of this run, or None if there is none."""
         arrays = self.files.read(name)
-        if arrays is not None and ("belongs_to" not in arrays or str(arrays["belongs_to"]) != str(self._mark(name))):
+        if arrays is None:
+            return None
+        if str(arrays.get("belongs_to")) != str(self._mark(name)):
             where = Path(self.files.where(name))
             raise ValueError(f"{where} belongs to another run or another place of this one. {_remedy(where)}")
-        return arrays
+        return {key: value for key, value in arrays.items() if key != "belongs_to"}
 
     def _mark(self, name: str) -> NDArray[np.str_]:
         return np.array(f"{self.manifest['digest']} {name}")
@@ -228,8 +227,10 @@ def describe(
 ) -> dict[str, Any]:
     """Return the manifest of a run; its digest leaves out ``draws``, so that a run can be extended."""
     data = hashlib.sha256(np.where(sampler.missing, 0.0, sampler.observed).tobytes() + sampler.missing.tobytes())
+    missing = int(sampler.missing.sum())
     entropy = [int(x) for x in np.ravel(np.array(seed.entropy, dtype=object))]
-    manifest = {
+    spawn_key = [int(x) for x in seed.spawn_key]
+    description = {
         "format": _FORMAT,
         "schema": _SCHEMA,
         "version": __version__,
@@ -237,17 +238,12 @@ def describe(
         "tune": tune,
         "thin": thin,
         "chains": chains,
-        "seed": {"entropy": entropy[0] if len(entropy) == 1 else entropy, "spawn_key": [int(x) for x in seed.spawn_key], "pool_size": seed.pool_size},
-        "data": {
-            "rows": sampler.n_rows,
-            "outputs": sampler.n_outputs,
-            "missing": int(sampler.missing.sum()),
-            "digest": data.hexdigest(),
-        },
+        "seed": {"entropy": entropy, "spawn_key": spawn_key, "pool_size": seed.pool_size},
+        "data": {"shape": [sampler.n_rows, sampler.n_outputs], "missing": missing, "digest": data.hexdigest()},
         "settings": sampler.settings,
     }
-    manifest["digest"] = _digest(manifest)
-    return dict(json.loads(json.dumps(manifest)))
+    manifest: dict[str, Any] = json.loads(json.dumps(description))
+    return manifest | {"digest": _digest(manifest)}
 
 
 def _digest(manifest: Mapping[str, Any]) -> str:
@@ -286,14 +282,9 @@ def open_saved(path: str | os.PathLike[str]) -> Store:
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     was, now = ({key: value for part in _FIXING for key, value in _flat(part, m.get(part))} for m in (old, new))
     changed = [key for key in {**was, **now} if was.get(key) != now.get(key)]
-    shown = [f"{key} was {_short(was.get(key))} and is now {_short(now.get(key))}" for key in changed[:3]]
+    before, after = ([shorten(m.get(key, "absent"), 80) for key in changed] for m in (was, now))
+    shown = [f"{key} was {x} and is now {y}" for key, x, y in zip(changed, before, after, strict=True)][:3]
     return "; ".join(shown) + (f"; and {len(changed) - 3} more" if len(changed) > 3 else "")
-
-
-def _short(text: str | None) -> str:
-    if text is None:
-        return "absent"
-    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, str]]:
