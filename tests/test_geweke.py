@@ -15,7 +15,6 @@ from ddibp.likelihoods import LinearGaussian
 from ddibp.sampling.sampler import PosteriorSampler
 from laws_of_tests import FALSE_ALARM_RATE
 from reference import decay, ibp
-from reference import linear_gaussian as lg
 from reference.paper_sampler import features
 
 ALPHA, SIGMA_X, SIGMA_W, BETA = Gamma(6.0, 4.0), Gamma(9.0, 30.0), Gamma(9.0, 9.0), Gamma(4.0, 2.0)
@@ -59,7 +58,7 @@ class Model:
         scalars = {"alpha": alpha, "sigma_x": sigma_x, "sigma_w": sigma_w}
         return X, self.numbers(Z, W, X, scalars if self.name == "ibp" else scalars | {"beta": beta})
 
-    def statistics(self, sampler, state):
+    def statistics(self, _, state):
         scalars = {"alpha": state.alpha, "sigma_x": state.lik.scales[0], "sigma_w": state.lik.scales[1], **state.decay}
         return self.numbers(state.Z.astype(float), state.lik.weights[: state.n_features], state.data, scalars)
 
@@ -90,14 +89,18 @@ CASES += [("ibp", True, WIDE), ("symmetric", True, WIDE)]
 
 @pytest.mark.parametrize("name, collapsed, mask", CASES)
 def test_sweeps_keep_the_joint_law(name, collapsed, mask, rng):
-    result = Model(name, collapsed, mask).geweke(n_chains=60, n_sweeps=100, n_forward=3000, seed=int(rng.integers(2**32)))
+    result = Model(name, collapsed, mask).geweke(
+        n_chains=60, n_sweeps=100, n_forward=3000, seed=int(rng.integers(2**32))
+    )
     assert result.p_value > FALSE_ALARM_RATE, f"\n{result}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, collapsed, mask", CASES)
 def test_sweeps_keep_the_joint_law_over_long_runs(name, collapsed, mask, rng):
-    result = Model(name, collapsed, mask).geweke(n_chains=400, n_sweeps=500, n_forward=40_000, seed=int(rng.integers(2**32)))
+    result = Model(name, collapsed, mask).geweke(
+        n_chains=400, n_sweeps=500, n_forward=40_000, seed=int(rng.integers(2**32))
+    )
     assert result.p_value > FALSE_ALARM_RATE, f"\n{result}"
 
 

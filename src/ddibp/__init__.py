@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from ddibp._version import __version__
 
 _HOMES = {
     "Constant": "ddibp.proximity",
@@ -22,10 +22,14 @@ _HOMES = {
     "DDIBP": "ddibp.priors",
     "DHBP": "ddibp.priors",
     "IBP": "ddibp.priors",
+    "LinearGaussian": "ddibp.likelihoods",
+    "Posterior": "ddibp.sampling",
+    "load_posterior": "ddibp.sampling",
+    "sample_posterior": "ddibp.sampling",
     "Draw": "ddibp.contract",
     "SharingLaw": "ddibp.laws",
 }
-_MODULES = ("contract", "plots", "registry", "sharing")
+_MODULES = ("contract", "plots", "registry", "sampling", "sharing", "summaries", "testing")
 
 __all__ = [
     "DDIBP",
@@ -37,24 +41,33 @@ __all__ = [
     "Draw",
     "Exponential",
     "Gamma",
+    "LinearGaussian",
     "Logistic",
+    "Posterior",
     "Proximity",
     "SharingLaw",
     "Window",
     "__version__",
     "contract",
+    "load_posterior",
     "plots",
     "registry",
+    "sample_posterior",
+    "sampling",
     "sharing",
+    "summaries",
+    "testing",
 ]
 
 if TYPE_CHECKING:
-    from ddibp import contract, plots, registry, sharing
+    from ddibp import contract, plots, registry, sampling, sharing, summaries, testing
     from ddibp.contract import Draw
     from ddibp.hyperpriors import Gamma
     from ddibp.laws import SharingLaw
+    from ddibp.likelihoods import LinearGaussian
     from ddibp.priors import DDIBP, DHBP, IBP
     from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Proximity, Window
+    from ddibp.sampling import Posterior, load_posterior, sample_posterior
 
 
 def __getattr__(name: str) -> Any:

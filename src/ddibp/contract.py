@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from ddibp._random import RandomState
 from ddibp.laws import SharingLaw
 
-
 Schedule: TypeAlias = "Sequence[tuple[str, float]]"
 """Moves by name with their frequency: how often each runs in an iteration."""
 

@@ -1,8 +1,8 @@
 r"""The linear-Gaussian likelihood: :math:`X = ZW + \varepsilon`, weights and noise Gaussian.
 
-With :math:`W_{km} \sim N(0, \sigma_w^2)` and :math:`\varepsilon_{im} \sim N(0, \sigma_x^2)` every output (column of X) is
-:math:`N(0, \sigma_x^2 I + \sigma_w^2 Z Z^T)` once the weights are summed out. With :math:`r = \sigma_x^2/\sigma_w^2` and
-:math:`H = Z^T Z + r I`,
+With :math:`W_{km} \sim N(0, \sigma_w^2)` and :math:`\varepsilon_{im} \sim N(0, \sigma_x^2)` every output (column of
+X) is :math:`N(0, \sigma_x^2 I + \sigma_w^2 Z Z^T)` once the weights are summed out. With
+:math:`r = \sigma_x^2/\sigma_w^2` and :math:`H = Z^T Z + r I`,
 
 .. math:: \log p(X \mid Z) = -\tfrac{NM}{2} \log 2\pi\sigma_x^2 + \tfrac{KM}{2}\log r - \tfrac{M}{2}\log\det H
           - \frac{\|X\|^2 - \mathrm{tr}(X^T Z H^{-1} Z^T X)}{2\sigma_x^2}.
@@ -59,7 +59,7 @@ class LinearGaussian(Spec):
     >>> from ddibp import LinearGaussian
     >>> X = np.array([[1.0, np.nan], [0.5, -0.3]])
     >>> round(LinearGaussian(sigma_x=0.5, sigma_w=1.0).logpdf(X, [[1], [1]]), 4)
-    -2.6136
+    -3.1167
     """
 
     sigma_x: float | Gamma = field(default_factory=lambda: Gamma(1.0, 1.0))

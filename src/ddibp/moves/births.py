@@ -1,7 +1,7 @@
 r"""Births that look at the data, with exact proposal densities, so that deaths are their exact reverse.
 
-An owner is drawn by its residual energy, then the rows after it one by one, each with the odds of the prior's coin times
-the running likelihood ratio. The same code draws a column and evaluates the density of drawing a given one. For
+An owner is drawn by its residual energy, then the rows after it one by one, each with the odds of the prior's coin
+times the running likelihood ratio. The same code draws a column and evaluates the density of drawing a given one. For
 proximities that are not sequential the coins are only a guess at the prior, which is evaluated elsewhere.
 """
 
@@ -61,7 +61,7 @@ def grow(
                 j = rows.indices[s]
                 if drawn[j] == 1:
                     on += rows.weights[s]
-                elif sequential or j == i or j == owner or j < i:
+                elif sequential or j <= i or j == owner:
                     off += rows.weights[s]
         if on == 0.0:
             if given and z[i] == 1:

@@ -22,9 +22,9 @@ from ddibp._kernel import fast_sums_kernel as kernel
 class Gaussian(NamedTuple):
     """State of the linear-Gaussian likelihood, outputs by the reduced data; the first ``sizes[0]`` columns are in use.
 
-    ``scales`` holds sigma_x, sigma_w, the true number of outputs M; ``sizes`` holds K. ``observed`` has a row per row of X
-    where entries are missing and left out, and none otherwise. ``weights`` and ``residuals`` are in use if the weights
-    are part of the state.
+    ``scales`` holds sigma_x, sigma_w, the true number of outputs M; ``sizes`` holds K. ``observed`` has a row per row
+    of X where entries are missing and left out, and none otherwise. ``weights`` and ``residuals`` are in use if the
+    weights are part of the state.
     """
 
     X: Any
@@ -41,8 +41,8 @@ class Gaussian(NamedTuple):
 class Evidence(NamedTuple):
     """Work space: rows of [E, Y] or [E, o], their squared norms, sums over the active rows, and sizes.
 
-    ``total`` is the sum of the active rows; ``numbers`` holds |u|², |y|², |z|, ridge r, sigma_x², M and the score; ``sizes``
-    holds the numbers of outputs and of projections in use (-1: none, and the rows end with o).
+    ``total`` is the sum of the active rows; ``numbers`` holds |u|², |y|², |z|, ridge r, sigma_x², M and the score;
+    ``sizes`` holds the numbers of outputs and of projections in use (-1: none, and the rows end with o).
     """
 
     rows: Any

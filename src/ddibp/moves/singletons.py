@@ -2,7 +2,8 @@ r"""The set of columns that only row i has, drawn as a whole with the exact law 
 
 Such columns come at a Poisson rate :math:`\rho_i`. Summed over their weights, j of them add :math:`j \sigma_w^2` to the
 variance of row i, so that their number has weights
-:math:`\mathrm{Pois}(j; \rho_i)\, N(x_i; \hat x_i, (v + j\sigma_w^2) I)`, where :math:`\hat x_i, v` are the prediction of row i from all other rows with these columns removed.
+:math:`\mathrm{Pois}(j; \rho_i)\, N(x_i; \hat x_i, (v + j\sigma_w^2) I)`, where :math:`\hat x_i, v` are the prediction
+of row i from all other rows with these columns removed.
 """
 
 from __future__ import annotations

@@ -29,7 +29,10 @@ class Sampler(Protocol):
     n_outputs: int
     missing: NDArray[np.bool_]
     observed: NDArray[np.float64]
-    settings: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """See above."""
 
     def start(self, rng: np.random.Generator) -> Any:
         """Return the first state of a chain, which owns ``rng`` from now on."""

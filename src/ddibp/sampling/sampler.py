@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import ddibp
 from ddibp import _check
 from ddibp.contract import Schedule
 from ddibp.hyperpriors import Gamma
@@ -21,6 +20,7 @@ from ddibp.priors import DDIBP, IBP
 from ddibp.priors._columns import log_matrix_probability
 from ddibp.priors._process import ExchangeableProcess, LinkedProcess, Process
 from ddibp.priors.ibp import count_rows
+from ddibp.proximity import Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
 from ddibp.sampling import births, parameters, restructure, starts
 from ddibp.sampling.state import ChainState, empty_likelihood
@@ -61,10 +61,8 @@ class PosteriorSampler:
                 f"covariates describe {count_rows(covariates)} rows, but X has {self.n_rows}; they must match."
             )
         self.covariates = covariates
-        self.learned_decay: dict[str, Gamma] = (
-            {} if isinstance(prior, IBP) else ddibp.proximity.as_decay(prior.decay).learned
-        )
-        if self.learned_decay and isinstance(covariates, ddibp.Proximity):
+        self.learned_decay: dict[str, Gamma] = {} if isinstance(prior, IBP) else as_decay(prior.decay).learned
+        if self.learned_decay and isinstance(covariates, Proximity):
             raise ValueError("covariates must not be a ready-made Proximity when decay parameters are learned.")
         self._process = self.process({name: prior_.mean for name, prior_ in self.learned_decay.items()})
         self.moves = self._moves()

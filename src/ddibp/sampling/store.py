@@ -27,7 +27,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ddibp import __version__
+from ddibp._version import __version__
 from ddibp.sampling.protocol import Sampler
 
 Arrays = dict[str, NDArray[Any]]

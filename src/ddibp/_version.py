@@ -1,0 +1,3 @@
+"""The version, once for the package and once for files that it writes."""
+
+__version__ = "0.1.0"
