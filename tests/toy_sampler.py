@@ -38,6 +38,7 @@ class ToySampler:
         self.observed = toy_data() if X is None else X
         self.missing = np.isnan(self.observed)
         self.n_rows, self.n_outputs = self.observed.shape
+        self.context = {"covariates": np.arange(self.n_rows)}
         self.pause, self.fail_at, self.interrupt_at, self.trace = pause, fail_at, interrupt_at, trace
         self.settings = {"prior": {"name": name, "mean": 3.0}, "data": hashlib.md5(self.observed.tobytes()).hexdigest()}
 

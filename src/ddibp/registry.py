@@ -16,8 +16,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from ddibp._spec import Spec
+from ddibp.hyperpriors import Gamma
+from ddibp.likelihoods import LinearGaussian
 from ddibp.priors import DDIBP, DHBP, IBP
-from ddibp.proximity import Constant, Decay, Exponential, Logistic, Window
+from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Window
 
 _DECAYS: dict[str, type[Decay]] = {}
 _PRIORS: dict[str, type[Any]] = {}
@@ -59,6 +62,45 @@ def make_decay(name: str, **parameters: float) -> Decay:
 def make_prior(name: str, **parameters: Any) -> Any:
     """Return the prior called ``name``; parameters must be its own."""
     return _make("prior", _PRIORS, name, parameters)
+
+
+def describe(value: Any) -> Any:
+    """Return a specification as plain values that fit into JSON; `restore` is the way back.
+
+    Examples
+    --------
+    >>> from ddibp import Window, registry
+    >>> registry.describe(Window(3.0))
+    {'class': 'Window', 'nu': 3.0}
+    """
+    if isinstance(value, Spec):
+        return {"class": type(value).__name__} | {k: describe(v) for k, v in value.get_params(deep=False).items()}
+    if callable(value):
+        return f"{value.__module__}.{value.__qualname__}"
+    return value.item() if hasattr(value, "item") else value
+
+
+def restore(description: Any) -> Any:
+    """Return the specification that `describe` has described; your own classes must be registered by then.
+
+    Examples
+    --------
+    >>> from ddibp import registry
+    >>> registry.restore({"class": "Exponential", "beta": {"class": "Gamma", "shape": 2.0, "rate": 4.0}})
+    Exponential(beta=Gamma(shape=2.0, rate=4.0))
+    """
+    if not isinstance(description, dict):
+        return description
+    name = description["class"]
+    known = {cls.__name__: cls for cls in (*_DECAYS.values(), *_PRIORS.values(), Gamma, LinearGaussian)}
+    if name == CustomDecay.__name__:
+        raise ValueError(
+            f"the decay {description['function']} is a function of yours, which a description does not hold: "
+            "make it a decay class and register it with ddibp.registry.register_decay."
+        )
+    if name not in known:
+        raise ValueError(f"{name} is not registered: import the file that registers it before reading this.")
+    return known[name](**{k: restore(v) for k, v in description.items() if k != "class"})
 
 
 def _register(table: dict[str, Any], name: str, cls: type[Any]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ddibp import _check, summaries
+from ddibp import _check, registry, summaries
 from ddibp.sampling.diagnostics import Diagnostics, diagnose
 from ddibp.sampling.store import Arrays, Folder, Store, join_parts, open_saved
 
@@ -74,8 +74,21 @@ class Posterior:
         Where.
     n_chains, n_draws : int
         Number of chains, and of draws of the shortest.
+    context : dict of str to ndarray
+        What was given beside the data: ``covariates`` and ``groups``, where there are any that are plain arrays.
     settings : dict
         Prior, likelihood and whatever else the sampler says about itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ddibp import IBP, LinearGaussian, sample_posterior
+    >>> X = np.array([[2.0, 0.0], [2.1, 0.1], [-0.1, np.nan]])
+    >>> posterior = sample_posterior(IBP(1.0), LinearGaussian(0.1, 2.0), X, draws=100, tune=20, chains=2)
+    >>> posterior.n_chains, posterior.n_draws, posterior.map().Z[:, 0].astype(int)
+    (2, 100, array([1, 1, 0]))
+    >>> posterior.likelihood
+    LinearGaussian(sigma_x=0.1, sigma_w=2.0, collapsed=True)
     """
 
     def __init__(self, store: Store) -> None:
@@ -85,6 +98,9 @@ class Posterior:
             raise ValueError(f"{store.files.where('data')} is missing. Restore it, or run again with this checkpoint.")
         self.observed: FloatArray = data["observed"]
         self.missing: BoolArray = data["missing"]
+        self.context: dict[str, NDArray[Any]] = {
+            name.removeprefix("context."): array for name, array in data.items() if name.startswith("context.")
+        }
         self.settings: dict[str, Any] = store.manifest["settings"]
         saved = {chain: store.state(chain) for chain in range(store.manifest["chains"])}
         self._states: dict[int, Arrays] = {
@@ -99,6 +115,16 @@ class Posterior:
             name.removeprefix("scalar."): np.stack([arrays[name][: self.n_draws] for arrays in light.values()])
             for name in next(iter(light.values()))
         }
+
+    @cached_property
+    def prior(self) -> Any:
+        """The prior of the features."""
+        return registry.restore(self.settings["prior"])
+
+    @cached_property
+    def likelihood(self) -> Any:
+        """The likelihood of the data."""
+        return registry.restore(self.settings["likelihood"])
 
     def _parts_of(self, chain: int) -> Iterator[Arrays]:
         return self._store.parts(chain, self._states[chain])
@@ -264,7 +290,7 @@ class Posterior:
         files = Folder(draft)
         files.write_manifest(self._store.manifest)
         copy = Store(files, self._store.manifest)
-        copy.write("data", {"observed": self.observed, "missing": self.missing})
+        copy.write("data", self._store.read("data") or {})
         for chain, state in self._states.items():
             copy.append(chain, 0, join_parts(list(self._parts_of(chain))), {**state, "parts": np.array(1)})
         if target.exists():
@@ -289,6 +315,16 @@ def load_posterior(path: str | os.PathLike[str]) -> Posterior:
     ----------
     path : path
         What was given to `Posterior.save`, or as ``checkpoint`` to `ddibp.sample_posterior`.
+
+    Examples
+    --------
+    >>> import tempfile, ddibp
+    >>> folder = tempfile.mkdtemp()
+    >>> posterior = ddibp.sample_posterior(
+    ...     ddibp.IBP(1.0), ddibp.LinearGaussian(1.0, 1.0), [[1.0], [2.0]], draws=10, tune=0, checkpoint=folder
+    ... )
+    >>> ddibp.load_posterior(folder).n_draws
+    10
     """
     return Posterior(open_saved(path))
 

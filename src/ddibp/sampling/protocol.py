@@ -20,6 +20,8 @@ class Sampler(Protocol):
         Where entries are missing.
     observed : ndarray of float, shape (n_rows, n_outputs)
         The data, NaN where missing.
+    context : dict of str to ndarray
+        What readers of the draws want to know besides, such as covariates; it is kept beside the data.
     settings : dict
         All that fixes the numbers, as JSON: prior, likelihood, schedule of moves, digests of the covariates, versions.
         A run is resumed only by a sampler with equal settings.
@@ -29,6 +31,10 @@ class Sampler(Protocol):
     n_outputs: int
     missing: NDArray[np.bool_]
     observed: NDArray[np.float64]
+
+    @property
+    def context(self) -> dict[str, NDArray[Any]]:
+        """See above."""
 
     @property
     def settings(self) -> dict[str, Any]:

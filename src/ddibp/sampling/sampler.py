@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ddibp import _check
+from ddibp import _check, registry
 from ddibp.contract import Schedule
 from ddibp.hyperpriors import Gamma
 from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data, log_marginal
@@ -82,11 +82,18 @@ class PosteriorSampler:
     # -- what the orchestration asks (ddibp.sampling.protocol) ---------------------------------------------------------
 
     @property
+    def context(self) -> dict[str, NDArray[Any]]:
+        """Covariates and groups, where they are plain arrays."""
+        given = {"covariates": self.covariates, "groups": self.groups}
+        arrays = {k: np.asarray(v) for k, v in given.items() if v is not None and not isinstance(v, Proximity)}
+        return {name: array for name, array in arrays.items() if array.dtype.kind in "biufUS"}
+
+    @property
     def settings(self) -> dict[str, Any]:
         """A description by which runs are recognised."""
         return {
-            "prior": repr(self.prior),
-            "likelihood": repr(self.likelihood),
+            "prior": registry.describe(self.prior),
+            "likelihood": registry.describe(self.likelihood),
             "schedule": [[name, float(frequency)] for name, frequency in self.schedule],
             "start": self.start_from,
             "data": _digest(self.observed),

@@ -3,7 +3,7 @@
 ::
 
     manifest.json             what was asked for, with a digest of all that fixes the numbers
-    data.npz                  the data and which entries are missing
+    data.npz                  the data, which entries are missing, covariates
     chain-0/state.npz         all that chain 0 needs to go on, and how many parts and draws it accounts for
     chain-0/part-00000.npz    draws: one array per scalar, n_features, Z as bits one after the other, imputed values
 
@@ -266,7 +266,8 @@ def open_for_run(folder: Folder | None, manifest: dict[str, Any], sampler: Sampl
         if found != manifest:
             folder.write_manifest(manifest)
     if store.read("data") is None:
-        store.write("data", {"observed": sampler.observed, "missing": sampler.missing})
+        context = {f"context.{name}": array for name, array in sampler.context.items()}
+        store.write("data", {"observed": sampler.observed, "missing": sampler.missing, **context})
     return store
 
 
