@@ -126,6 +126,11 @@ class Posterior:
         """The likelihood of the data."""
         return registry.restore(self.settings["likelihood"])
 
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What was asked for: draws, tune, thin, chains and seed, and the version that did it."""
+        return {key: self._store.manifest[key] for key in ("version", "draws", "tune", "thin", "chains", "seed")}
+
     def _parts_of(self, chain: int) -> Iterator[Arrays]:
         return self._store.parts(chain, self._states[chain])
 
@@ -280,6 +285,10 @@ class Posterior:
             raise ImportError("to_arviz needs ArviZ, which is not installed: pip install arviz.") from None
         convert = getattr(getattr(arviz, "InferenceData", None), "from_datatree", None)
         return self.data.copy() if convert is None else convert(self.data)
+
+    def to_html(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write a report that a colleague can open, and return its path; see `ddibp.report.write_report`."""
+        return importlib.import_module("ddibp.report").write_report(self, path, **options)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the draws into a new folder, for `ddibp.load_posterior`, or to be gone on with as a checkpoint."""
