@@ -29,7 +29,7 @@ _HOMES = {
     "Draw": "ddibp.contract",
     "SharingLaw": "ddibp.laws",
 }
-_MODULES = ("contract", "plots", "registry", "sampling", "sharing", "summaries", "testing")
+_MODULES = ("contract", "datasets", "plots", "registry", "sampling", "sharing", "summaries", "testing")
 
 __all__ = [
     "DDIBP",
@@ -49,6 +49,7 @@ __all__ = [
     "Window",
     "__version__",
     "contract",
+    "datasets",
     "load_posterior",
     "plots",
     "registry",
@@ -60,7 +61,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from ddibp import contract, plots, registry, sampling, sharing, summaries, testing
+    from ddibp import contract, datasets, plots, registry, sampling, sharing, summaries, testing
     from ddibp.contract import Draw
     from ddibp.hyperpriors import Gamma
     from ddibp.laws import SharingLaw
