@@ -142,16 +142,35 @@ class Posterior:
     def _summaries(self) -> list[summaries.ChainSummary]:
         return [summaries.ChainSummary.from_arrays(state) for state in self._states.values()]
 
-    def draws(self) -> Iterator[BoolArray]:
-        """Return all stored Z one after the other, each of shape (n_rows, its number of features), chain by chain."""
+    def draws(self, chain: int | None = None) -> Iterator[BoolArray]:
+        """Return all stored Z one after the other, each of shape (n_rows, its number of features), chain by chain.
+
+        With ``chain``, from 0 to n_chains - 1, only those of one chain.
+        """
         n_rows = len(self.observed)
-        for part in self._parts():
+        for part in self._parts() if chain is None else self._parts_of(list(self._states)[chain]):
             start = 0
             for n_features in part["n_features"]:
                 shape = n_rows, int(n_features)
                 stop = start + (shape[0] * shape[1] + 7) // 8
                 yield np.unpackbits(part["Z"][start:stop], count=shape[0] * shape[1]).reshape(shape).astype(bool)
                 start = stop
+
+    def samples(self, most: int | None = None) -> Iterator[tuple[BoolArray, dict[str, float]]]:
+        """Return Z and the numbers (alpha, sigma_x, ...) of stored draws: of all, or of so many, evenly spaced."""
+        total = sum(int(state["draws"]) for state in self._states.values())
+        wanted = np.ones(total, dtype=bool)
+        if most is not None and _check.count("most", most, low=1) < total:
+            wanted[:] = False
+            wanted[np.linspace(0, total - 1, most).round().astype(int)] = True
+        scalars = (
+            {name.removeprefix("scalar."): float(array[place]) for name, array in _scalars_of(part).items()}
+            for part in self._parts()
+            for place in range(len(part["n_features"]))
+        )
+        for chosen, Z, numbers in zip(wanted, self.draws(), scalars, strict=True):
+            if chosen:
+                yield Z, numbers
 
     @property
     def n_features(self) -> NDArray[np.int64]:

@@ -1,37 +1,35 @@
-"""Pictures of feature matrices, of sharing and of decays; every function draws into an Axes and returns it.
-
-Without ``ax`` a new pyplot figure is made, as notebooks and ``plt.show()`` expect.
-"""
+"""Matrices over rows: features, and what rows share."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ddibp import _check
-from ddibp.proximity import as_decay
+from ddibp.plots import _axes, _order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_DARK = "#1f4e79"
-_BRIGHT = "#ffb000"  # stands out against dark and white, in grey and to the colour-blind alike
 _MOST_PIXELS = 1000
 
 
-def feature_matrix(Z: Any, *, owners: ArrayLike | None = None, ax: Axes | None = None) -> Axes:
+def feature_matrix(
+    Z: Any, *, owners: ArrayLike | None = None, covariates: ArrayLike | None = None, ax: Axes | None = None
+) -> Axes:
     """Draw a binary feature matrix, rows down and features across; active entries are dark.
 
     Parameters
     ----------
-    Z : array-like of shape (n_rows, n_features)
-        The matrix. Where it has more than 1000 rows or features, neighbouring ones share a pixel, whose shade is the
-        fraction of active entries.
+    Z : array-like of shape (n_rows, n_features), or Posterior
+        The matrix; of a posterior, that of its best draw, along the covariate if there is a single one. Where it has
+        more than 1000 rows or features, neighbouring ones share a pixel, whose shade is the fraction of active entries.
     owners : array-like of int, shape (n_features,), optional
         The row that owns each feature, drawn as a star.
+    covariates : array-like of shape (n_rows,), optional
+        Rows are drawn in the order of this number, and features in the order of their first row.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
 
@@ -47,14 +45,23 @@ def feature_matrix(Z: Any, *, owners: ArrayLike | None = None, ax: Axes | None =
     """
     from matplotlib.colors import LinearSegmentedColormap
 
-    Z = _check.binary_matrix("Z", Z)
+    posterior = _axes.as_posterior(Z)
+    if posterior is not None:
+        covariates = _order.own_covariate(posterior) if covariates is None else covariates
+    Z = _check.binary_matrix("Z", Z if posterior is None else posterior.map().Z)
     n, K = Z.shape
     owner_rows = None if owners is None else _check_owners(owners, n, K)
-    ax = ax or _new_axes()
+    t = None if covariates is None else _order.check_covariate(covariates, n)
+    if t is not None:
+        rows = np.argsort(t, kind="stable")
+        features = _order.by_onset(Z[rows])
+        Z = Z[np.ix_(rows, features)]
+        owner_rows = None if owner_rows is None else np.argsort(rows)[owner_rows[features]]
+    ax = ax or _axes.new_axes()
     if Z.size:
         ax.imshow(
             _thin(_thin(Z, 0), 1),
-            cmap=LinearSegmentedColormap.from_list("activity", ["white", _DARK]),
+            cmap=LinearSegmentedColormap.from_list("activity", ["white", _axes.DARK]),
             vmin=0.0,
             vmax=1.0,
             aspect="auto",
@@ -66,19 +73,29 @@ def feature_matrix(Z: Any, *, owners: ArrayLike | None = None, ax: Axes | None =
     if owner_rows is not None and K:
         width = ax.get_window_extent().width * 72.0 / ax.figure.dpi / K
         size = min(max(0.9 * width, 1.5), 9.0)
-        ax.plot(np.arange(K), owner_rows, "*", color=_BRIGHT, mec="black", mew=size / 20.0, ms=size, label="owner")
+        ax.plot(np.arange(K), owner_rows, "*", color=_axes.BRIGHT, mec="black", mew=size / 20.0, ms=size, label="owner")
     ax.set(xlabel="feature", ylabel="row", xlim=(-0.5, max(K, 1) - 0.5), ylim=(max(n, 1) - 0.5, -0.5))
-    _whole_ticks(ax)
+    _axes.whole_ticks(ax.xaxis)
+    _axes.whole_ticks(ax.yaxis)
+    if t is not None:
+        ax.set(xlabel="feature, by onset", ylabel="covariate")
+        _name_places(ax.yaxis, np.sort(t))
+        _name_places(ax.xaxis, features)
     return ax
 
 
-def sharing_matrix(S: Any, *, ax: Axes | None = None, label: str = "expected shared features") -> Axes:
+def sharing_matrix(
+    S: Any, *, covariates: ArrayLike | None = None, ax: Axes | None = None, label: str = "expected shared features"
+) -> Axes:
     r"""Draw a matrix over pairs of rows, such as :math:`E[R_{ij}]`, as a heat map with a colour bar from 0.
 
     Parameters
     ----------
-    S : array-like of shape (n_rows, n_rows)
-        The matrix, for example from `ddibp.sharing.expected`.
+    S : array-like of shape (n_rows, n_rows), or Posterior
+        The matrix, for example from `ddibp.sharing.expected`; of a posterior, :math:`E[ZZ^T]`, along the covariate
+        if there is a single one.
+    covariates : array-like of shape (n_rows,), optional
+        Rows are drawn in the order of this number.
     ax : matplotlib.axes.Axes, optional
         Where to draw.
     label : str
@@ -92,63 +109,37 @@ def sharing_matrix(S: Any, *, ax: Axes | None = None, label: str = "expected sha
     >>> ax.images[0].get_clim()
     (0.0, 2.0)
     """
+    posterior = _axes.as_posterior(S)
+    if posterior is not None:
+        covariates = _order.own_covariate(posterior) if covariates is None else covariates
+        S = posterior.sharing()
     values = np.asarray(S, dtype=np.float64)
     if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.size:
         raise ValueError(f"S must be a square matrix, rows by rows, got an array of shape {values.shape}.")
-    ax = ax or _new_axes()
+    t = None if covariates is None else _order.check_covariate(covariates, len(values))
+    if t is not None:
+        rows = np.argsort(t, kind="stable")
+        values = values[np.ix_(rows, rows)]
+    ax = ax or _axes.new_axes()
     image = ax.imshow(values, cmap="cividis", vmin=min(0.0, values.min()), interpolation="nearest")
     ax.set(xlabel="row", ylabel="row")
-    _whole_ticks(ax)
+    for axis in (ax.xaxis, ax.yaxis):
+        _axes.whole_ticks(axis)
+        if t is not None:
+            axis.set_label_text("covariate")
+            _name_places(axis, np.sort(t))
     ax.figure.colorbar(image, ax=ax, label=label)
     return ax
 
 
-def decay(decay: Any, *, max_distance: float | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a decay against distance.
+def _name_places(axis: Any, values: NDArray[Any]) -> None:
+    """Write what stands at a place where the number of the place would be."""
 
-    Parameters
-    ----------
-    decay : Decay or callable
-        The decay.
-    max_distance : float, optional
-        Where the curve ends; by default a little beyond where the decay has fallen to 0.01, or 10 if it never does.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw.
+    def name(place: float, _: Any) -> str:
+        nearest = round(place)
+        return f"{values[nearest]:.6g}" if 0 <= nearest < len(values) else ""
 
-    Examples
-    --------
-    >>> from matplotlib.figure import Figure
-    >>> from ddibp import Window, plots
-    >>> ax = plots.decay(Window(2.0), ax=Figure().add_subplot())
-    >>> print(ax.get_xlim()[1])
-    2.5
-    """
-    f = as_decay(decay)
-    if max_distance is None:
-        reach = f.reach(0.01)
-        max_distance = 1.25 * reach if 0.0 < reach < math.inf else 10.0
-    max_distance = _check.number("max_distance", max_distance, low=0.0, open_low=True)
-    d = np.linspace(0.0, max_distance, 501)
-    edge = f.reach(0.0)
-    if edge < max_distance:
-        d = np.sort(np.append(d, [np.nextafter(edge, 0.0), edge]))  # so that a jump is drawn upright
-    ax = ax or _new_axes()
-    ax.plot(d, f(d), color=_DARK, lw=2.0)
-    ax.set(xlabel="distance $d$", ylabel="decay $f(d)$", xlim=(0.0, max_distance), ylim=(0.0, 1.05))
-    return ax
-
-
-def _new_axes() -> Axes:
-    import matplotlib.pyplot as plt
-
-    return plt.subplots(layout="constrained")[1]
-
-
-def _whole_ticks(ax: Axes) -> None:
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+    axis.set_major_formatter(name)
 
 
 def _thin(values: NDArray[Any], axis: int) -> NDArray[np.float64]:

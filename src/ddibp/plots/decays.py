@@ -1,0 +1,123 @@
+"""Decays, and what a posterior says of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ddibp import _check
+from ddibp.plots import _axes
+from ddibp.proximity import as_decay
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_MOST_CURVES = 500
+
+
+def decay(decay: Any, *, max_distance: float | None = None, ax: Axes | None = None) -> Axes:
+    """Draw a decay against distance.
+
+    Parameters
+    ----------
+    decay : Decay or callable
+        The decay.
+    max_distance : float, optional
+        Where the curve ends; by default a little beyond where the decay has fallen to 0.01, or 10 if it never does.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from ddibp import Window, plots
+    >>> ax = plots.decay(Window(2.0), ax=Figure().add_subplot())
+    >>> print(ax.get_xlim()[1])
+    2.5
+    """
+    f = as_decay(decay)
+    max_distance = _check_distance(max_distance, f)
+    d = _grid(f, max_distance)
+    ax = ax or _axes.new_axes()
+    ax.plot(d, f(d), color=_axes.DARK, lw=2.0)
+    _label(ax, max_distance)
+    return ax
+
+
+def decay_posterior(
+    posterior: Any, *, max_distance: float | None = None, probability: float = 0.9, ax: Axes | None = None
+) -> Axes:
+    """Draw what the posterior knows of the decay: median, a central band, some draws, and the curve assumed at first.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        One whose prior has a decay. If none of its parameters was learned, the decay is drawn as it is.
+    max_distance : float, optional
+        Where the curves end; by default a little beyond where the decay of median parameters has fallen to 0.01.
+    probability : float, optional
+        That of the band, at each distance.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from matplotlib.figure import Figure
+    >>> from ddibp import DDIBP, Exponential, Gamma, LinearGaussian, plots, sample_posterior
+    >>> t = np.arange(6.0)
+    >>> prior = DDIBP(Exponential(Gamma(2.0, 4.0)), sequential=True)
+    >>> posterior = sample_posterior(prior, LinearGaussian(0.5, 1.0), t[:, None], covariates=t, draws=20, tune=0)
+    >>> ax = plots.decay_posterior(posterior, ax=Figure().add_subplot())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['posterior median', '90 % band', 'draws', 'at the prior mean']
+    """
+    posterior = _axes.require_posterior(posterior)
+    probability = _check.number("probability", probability, low=0.0, high=1.0)
+    f = getattr(posterior.prior, "decay", None)
+    if f is None:
+        raise ValueError(f"posterior must be of a prior with a decay; {posterior.prior!r} has none.")
+    learned = getattr(f, "learned", {})
+    if not learned:
+        return decay(f, max_distance=max_distance, ax=ax)
+    draws = {name: posterior.data["posterior"][name].to_numpy().ravel() for name in learned}
+    n_draws = len(next(iter(draws.values())))
+    medians = f.set_params(**{name: float(np.median(x)) for name, x in draws.items()})
+    max_distance = _check_distance(max_distance, medians)
+    d = np.linspace(0.0, max_distance, 301)
+    chosen = np.unique(np.linspace(0, n_draws - 1, min(n_draws, _MOST_CURVES)).astype(int))
+    curves = np.array([f.set_params(**{name: float(x[i]) for name, x in draws.items()})(d) for i in chosen])
+    low, middle, high = np.quantile(curves, [(1 - probability) / 2, 0.5, (1 + probability) / 2], axis=0)
+
+    ax = ax or _axes.new_axes()
+    band = ax.fill_between(d, low, high, color=_axes.DARK, alpha=0.2, lw=0.0, label=f"{100 * probability:g} % band")
+    some = ax.plot(d, curves[:: max(len(curves) // 15, 1)][:15].T, color=_axes.DARK, lw=0.6, alpha=0.4)
+    some[0].set_label("draws")
+    (line,) = ax.plot(d, middle, color=_axes.DARK, lw=2.2, label="posterior median")
+    before = f.set_params(**{name: prior.mean for name, prior in learned.items()})
+    (assumed,) = ax.plot(d, before(d), color="black", lw=1.2, ls="--", label="at the prior mean")
+    _label(ax, max_distance)
+    ax.legend(handles=[line, band, some[0], assumed], frameon=False)
+    return ax
+
+
+def _check_distance(max_distance: float | None, f: Any) -> float:
+    if max_distance is None:
+        reach = f.reach(0.01)
+        max_distance = 1.25 * reach if 0.0 < reach < math.inf else 10.0
+    return _check.number("max_distance", max_distance, low=0.0, open_low=True)
+
+
+def _grid(f: Any, max_distance: float) -> NDArray[np.float64]:
+    d = np.linspace(0.0, max_distance, 501)
+    edge = f.reach(0.0)
+    if edge < max_distance:
+        d = np.sort(np.append(d, [np.nextafter(edge, 0.0), edge]))  # so that a jump is drawn upright
+    return d
+
+
+def _label(ax: Axes, max_distance: float) -> None:
+    ax.set(xlabel="distance $d$", ylabel="decay $f(d)$", xlim=(0.0, max_distance), ylim=(0.0, 1.05))
