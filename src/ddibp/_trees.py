@@ -111,26 +111,44 @@ def scale_rows(local: Any, order: Any, are_logs: bool) -> Any:
 
 
 @kernel
-def reduce_block(weights: Any, pivots: Any, begin: int, end: int) -> None:
+def envelope(weights: Any) -> Any:
+    """Return, for every state, one past the last state to which it or an earlier one is tied; elimination keeps to it.
+
+    Features in time have links within reach only: eliminating their rows in order then costs no more than a band.
+    """
+    m = weights.shape[0]
+    ends = np.empty(m, np.int64)
+    furthest = 0
+    for k in range(m):
+        for j in range(m - 1, furthest, -1):
+            if weights[k, j] > 0.0 or weights[j, k] > 0.0:
+                furthest = j
+                break
+        ends[k] = furthest + 1
+    return ends
+
+
+@kernel
+def reduce_block(weights: Any, pivots: Any, begin: int, end: int, ends: Any) -> None:
     """Eliminate the states ``begin`` to ``end``, up to date in their own rows and columns only.
 
     Pivots are sums over the states that remain; columns keep their value at elimination, rows become probabilities.
     """
-    m = weights.shape[0]
     for k in range(begin, end):
+        last = ends[k]
         pivot = 0.0
-        for j in range(k + 1, m):
+        for j in range(k + 1, last):
             pivot += weights[k, j]
         pivots[k] = pivot
         if pivot == 0.0:
             return
         inverse = 1.0 / pivot
-        for j in range(k + 1, m):
+        for j in range(k + 1, last):
             weights[k, j] *= inverse
-        for i in range(k + 1, m):
+        for i in range(k + 1, last):
             w = weights[i, k]
             if w > 0.0:
-                stop = m if i < end else end
+                stop = last if i < end else min(last, end)
                 for j in range(k + 1, stop):
                     weights[i, j] += w * weights[k, j]
                 if i < stop:
@@ -138,13 +156,13 @@ def reduce_block(weights: Any, pivots: Any, begin: int, end: int) -> None:
 
 
 @kernel
-def stationary(weights: Any, pivots: Any) -> Any:
+def stationary(weights: Any, pivots: Any, ends: Any) -> Any:
     """Return the stationary weights after elimination, 1 for the last state (nothing here can cancel)."""
     m = weights.shape[0]
     pi = np.zeros(m)
     pi[m - 1] = 1.0
     for k in range(m - 2, -1, -1):
-        for i in range(k + 1, m):
+        for i in range(k + 1, ends[k]):
             pi[k] += pi[i] * weights[i, k]
         pi[k] /= pivots[k]
     return pi
@@ -196,37 +214,69 @@ _PANEL = 64
 _SAFE_LOG = 100.0 * np.log(10.0)  # how far small pivots and roots may go before underflow could matter
 
 
+@kernel
+def _log_tau(
+    local: Any, are_logs: bool, order: Any, n_roots: int, log_scale: Any, weights: Any, pivots: Any, ends: Any
+) -> Any:
+    """Return the log tree weights after elimination; on the log scale, from the start, where that was not safe."""
+    m = local.shape[0]
+    log_pivots, log_pi = np.log(pivots), np.log(stationary(weights, pivots, ends))
+    small, spread = 0.0, 0.0
+    for k in range(m):
+        small -= min(log_pivots[k], 0.0)
+        if k >= m - n_roots:
+            spread = max(spread, abs(log_pi[k]))
+    if not (small < _SAFE_LOG and spread < 2.0 * _SAFE_LOG):
+        logs = np.empty((m, m))
+        for p in range(m):
+            for q in range(m):
+                w = local[order[p], order[q]]
+                logs[p, q] = (w if are_logs else np.log(w)) - log_scale[p]
+        log_pivots[:] = 0.0
+        reduce_logs(logs, log_pivots)
+        log_pi = stationary_logs(logs, log_pivots)
+    log_tau = np.empty(m)
+    total = log_pivots.sum() + log_scale.sum()
+    for k in range(m):
+        log_tau[order[k]] = total + log_pi[k] - log_scale[k]
+    return log_tau
+
+
+@kernel
+def few_log_tree_weights(local: Any, are_logs: bool) -> Any:
+    """Do what `log_tree_weights` does without matrix products, which pay off for many rows only."""
+    m = local.shape[0]
+    order, n_roots = elimination_order(local, -np.inf if are_logs else 0.0)
+    if n_roots == 0:
+        return np.full(m, -np.inf)
+    weights, log_scale = scale_rows(local, order, are_logs)
+    pivots, ends = np.ones(m), envelope(weights)
+    reduce_block(weights, pivots, 0, m - 1, ends)
+    return _log_tau(local, are_logs, order, n_roots, log_scale, weights, pivots, ends)
+
+
 def log_tree_weights(local: Any, are_logs: bool) -> Any:
     r"""Return :math:`\log \tau_n` for every row n of a dense matrix of weights or their logs; ``-inf`` if not a root.
 
     Floating point with matrix products where that is safe, the log scale otherwise.
     """
-    order, n_roots = elimination_order(local, -np.inf if are_logs else 0.0)
     m = len(local)
-    log_tau = np.full(m, -np.inf)
+    if m <= 2 * _PANEL:
+        return few_log_tree_weights(local, are_logs)
+    order, n_roots = elimination_order(local, -np.inf if are_logs else 0.0)
     if n_roots == 0:
-        return log_tau
+        return np.full(m, -np.inf)
     weights, log_scale = scale_rows(local, order, are_logs)
-    pivots = np.ones(m)
+    pivots, ends = np.ones(m), envelope(weights)
     for begin in range(0, m - 1, _PANEL):
         end = min(begin + _PANEL, m - 1)
-        reduce_block(weights, pivots, begin, end)
+        reduce_block(weights, pivots, begin, end, ends)
         if (pivots[begin:end] == 0.0).any():
             break
-        if end < m:
-            weights[end:, end:] += weights[end:, begin:end] @ weights[begin:end, end:]
-            np.fill_diagonal(weights[end:, end:], 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_pivots = np.log(pivots)
-        log_pi = np.log(stationary(weights, pivots))
-        small_pivots = -np.minimum(log_pivots, 0.0).sum()
-    if not (small_pivots < _SAFE_LOG and np.abs(log_pi[m - n_roots :]).max() < 2.0 * _SAFE_LOG):
-        logs = as_logs(local, are_logs)[np.ix_(order, order)] - log_scale[:, None]
-        log_pivots = np.zeros(m)
-        reduce_logs(logs, log_pivots)
-        log_pi = stationary_logs(logs, log_pivots)
-    log_tau[order] = log_pivots.sum() + log_pi + log_scale.sum() - log_scale
-    return log_tau
+        rest = slice(end, ends[end - 1])
+        weights[rest, rest] += weights[rest, begin:end] @ weights[begin:end, rest]
+        np.fill_diagonal(weights[rest, rest], 0.0)
+    return _log_tau(local, are_logs, order, n_roots, log_scale, weights, pivots, ends)
 
 
 def as_logs(local: Any, are_logs: bool) -> Any:

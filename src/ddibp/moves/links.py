@@ -5,12 +5,32 @@ The owner is never below anyone: its link is ignored, and leaving it among the c
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ddibp._kernel import kernel
 from ddibp.moves.evidence import Evidence, Gaussian, apply, change, change_row, commit, prepare, switched, width_of
+
+
+_STRIDE = 32  # neighbours that are passed over as one when a link is drawn
+
+
+class Scratch(NamedTuple):
+    """Work space: children of every row as linked lists, a set of rows and its sum, and the sums below every row."""
+
+    child: Any
+    after: Any
+    before: Any
+    below: Any
+    part: Any
+    sums: Any
+
+
+def scratch_for(n_rows: int, width: int) -> Scratch:
+    """Return work space for so many rows of evidence; the sums take no memory until they are used."""
+    lists = [np.full(n_rows, -1, np.int64) for _ in range(4)]
+    return Scratch(*lists, np.zeros(width), np.empty((n_rows, width)))
 
 
 @kernel
@@ -32,7 +52,7 @@ def _hang(i: int, parent: int, child: Any, after: Any, before: Any) -> None:
 
 
 @kernel
-def _draw_any(rng: Any, i: int, rows: Any) -> int:
+def draw_any(rng: Any, i: int, rows: Any) -> int:
     u = rng.random()
     for s in range(rows.indptr[i], rows.indptr[i + 1]):
         u -= rows.weights[s]
@@ -42,87 +62,165 @@ def _draw_any(rng: Any, i: int, rows: Any) -> int:
 
 
 @kernel
-def relink_column(rng: Any, z: Any, links: Any, owner: int, rows: Any, ev: Evidence, scratch: Any) -> int:
+def mass_between(begin: int, end: int, value: int, z: Any, indices: Any, weights: Any) -> float:
+    """Return the weight of a row's links ``begin`` to ``end`` to rows with ``z == value``."""
+    total = 0.0
+    first = indices[begin]
+    if indices[end - 1] - first == end - 1 - begin:  # neighbours without a gap: a loop without look-ups
+        part, near = weights[begin:end], z[first : first + end - begin]
+        for s in range(end - begin):
+            total += part[s] * (near[s] == value)
+    else:
+        for s in range(begin, end):
+            total += weights[s] * (z[indices[s]] == value)
+    return total
+
+
+@kernel
+def link_masses(i: int, z: Any, indptr: Any, indices: Any, weights: Any) -> Any:
+    """Return the weight of the links of row i to active and to inactive rows, neither by a difference that cancels."""
+    on = mass_between(indptr[i], indptr[i + 1], 1, z, indices, weights)
+    off = 1.0 - on if on < 0.99 else mass_between(indptr[i], indptr[i + 1], 0, z, indices, weights)
+    return on, off
+
+
+@kernel
+def draw_among(rng: Any, i: int, value: int, mass: float, z: Any, indptr: Any, indices: Any, weights: Any) -> int:
+    """Draw a link of row i to a row with ``z == value``, whose weights sum to ``mass``."""
+    u = rng.random() * mass
+    end = indptr[i + 1]
+    chosen = -1
+    for begin in range(indptr[i], end, _STRIDE):
+        stop = min(begin + _STRIDE, end)
+        here = mass_between(begin, stop, value, z, indices, weights)
+        if here == 0.0:
+            continue
+        if u >= here and stop < end:
+            u -= here
+            chosen = -2 - begin  # in case rounding leaves u above all that follows
+            continue
+        for s in range(begin, stop):
+            if z[indices[s]] == value:
+                chosen = indices[s]
+                u -= weights[s]
+                if u < 0.0:
+                    return chosen
+    if chosen <= -2:
+        for s in range(-2 - chosen, min(-2 - chosen + _STRIDE, end)):
+            if z[indices[s]] == value:
+                chosen = indices[s]
+    return chosen
+
+
+@kernel
+def _gain(ev: Evidence, part: Any, count: float, sign: float) -> float:
+    """Return how the score changes when a set of rows with this sum is switched."""
+    u2 = y2 = 0.0
+    for d in range(ev.sizes[0]):
+        u2 += part[d] ** 2
+    for d in range(ev.sizes[0], width_of(ev)):
+        y2 += part[d] ** 2
+    return change(ev, part, u2, y2, count, sign)
+
+
+@kernel
+def relink_column(rng: Any, z: Any, links: Any, owner: int, rows: Any, ev: Evidence, scratch: Scratch) -> int:
     """Draw the link of every row in turn from its conditional law; return the number of sets that changed.
 
     Links to rows that hang below i, and to inactive rows, switch the set off; links to other active rows switch it on.
     """
     n, width, changed = z.size, width_of(ev), 0
-    child, after, before, below, stamp, part = scratch
+    child, after, before, below, part = scratch.child, scratch.after, scratch.before, scratch.below, scratch.part
     ev_rows, squares, total, numbers, sizes = ev
     M, P = sizes[0], sizes[1]
     indptr, indices, weights = rows.indptr, rows.indices, rows.weights
     child[:] = -1
-    stamp[:] = -1
     for i in range(n):
         if i != owner:
             _hang(i, links[i], child, after, before)
     for i in range(n):
         if i == owner:
-            links[i] = _draw_any(rng, i, rows)
+            links[i] = draw_any(rng, i, rows)
             continue
         _unhang(i, links[i], child, after, before)
         below[0], count = i, 1
-        stamp[i] = i
         at = 0
+        was = z[i] == 1
         while at < count:
             j = child[below[at]]
+            z[below[at]] = 0
             while j >= 0:
                 below[count] = j
-                stamp[j] = i
                 count += 1
                 j = after[j]
             at += 1
-        on = 0.0
-        for s in range(indptr[i], indptr[i + 1]):
-            j = indices[s]
-            if z[j] == 1 and stamp[j] != i:
-                on += weights[s]
-        off = 1.0 - on
-        if off < 0.01:  # a difference of nearly equal numbers: sum what it stands for
-            off = 0.0
-            for s in range(indptr[i], indptr[i + 1]):
-                j = indices[s]
-                if z[j] == 0 or stamp[j] == i:
-                    off += weights[s]
-        was = z[i] == 1
+        on, off = link_masses(i, z, indptr, indices, weights)
         now = False
         # Decided before logs are compared: no likelihood ratio may activate a row that cannot be reached.
         if on > 0.0:
-            one = count == 1
-            if one:
-                gain = change_row(ev_rows, squares, total, numbers, M, P, i, -1.0 if was else 1.0)
+            sign = -1.0 if was else 1.0
+            if count == 1:
+                gain = change_row(ev_rows, squares, total, numbers, M, P, i, sign)
             else:
                 part[:width] = 0.0
                 for b in range(count):
                     for d in range(width):
                         part[d] += ev_rows[below[b], d]
-                u2 = y2 = 0.0
-                for d in range(ev.sizes[0]):
-                    u2 += part[d] ** 2
-                for d in range(ev.sizes[0], width):
-                    y2 += part[d] ** 2
-                gain = change(ev, part, u2, y2, float(count), -1.0 if was else 1.0)
+                gain = _gain(ev, part, float(count), sign)
             now = was != switched(rng, was, np.log(on / off), gain)
             if now != was:
                 changed += 1
-                if one:
-                    apply(ev, ev_rows[i], 1.0, 1.0 if now else -1.0)
-                else:
-                    apply(ev, part, float(count), 1.0 if now else -1.0)
-                for b in range(count):
-                    z[below[b]] = now
-        u = rng.random() * (on if now else off)
-        chosen = -1
-        for s in range(indptr[i], indptr[i + 1]):
-            j = indices[s]
-            if (z[j] == 1 and stamp[j] != i) == now:
-                chosen = j
-                u -= weights[s]
-                if u < 0.0:
-                    break
-        links[i] = chosen
-        _hang(i, chosen, child, after, before)
+                apply(ev, ev_rows[i] if count == 1 else part, float(count), sign)
+        links[i] = draw_among(rng, i, 1 if now else 0, on if now else off, z, indptr, indices, weights)
+        if now:
+            for b in range(count):
+                z[below[b]] = 1
+        _hang(i, links[i], child, after, before)
+    return changed
+
+
+@kernel
+def relink_sequential(rng: Any, z: Any, links: Any, owner: int, rows: Any, ev: Evidence, scratch: Scratch) -> int:
+    """Do what `relink_column` does where rows link to earlier ones, at a cost that does not grow with the sets.
+
+    From the last row to the first, all rows below i have their new links when i is visited, so that the sum over the
+    set is passed on from row to row; and what decides, the rows before i, is as it was. Rows before the owner are idle.
+    """
+    n, width, changed = z.size, width_of(ev), 0
+    sums, sizes_below = scratch.sums, scratch.below
+    ev_rows, squares, total, numbers, sizes = ev
+    M, P = sizes[0], sizes[1]
+    indptr, indices, weights = rows.indptr, rows.indices, rows.weights
+    sizes_below[owner:] = 1
+    for i in range(n - 1, owner, -1):
+        was = z[i] == 1
+        z[i] = 0
+        on, off = link_masses(i, z, indptr, indices, weights)
+        count = sizes_below[i]
+        part = ev_rows[i] if count == 1 else sums[i]
+        now = False
+        if on > 0.0:
+            sign = -1.0 if was else 1.0
+            if count == 1:
+                gain = change_row(ev_rows, squares, total, numbers, M, P, i, sign)
+            else:
+                gain = _gain(ev, part, float(count), sign)
+            now = was != switched(rng, was, np.log(on / off), gain)
+            if now != was:
+                changed += 1
+                apply(ev, part, float(count), sign)
+        j = draw_among(rng, i, 1 if now else 0, on if now else off, z, indptr, indices, weights)
+        links[i] = j
+        if j > owner and j != i:
+            into = sums[j]
+            base = ev_rows[j] if sizes_below[j] == 1 else into
+            for d in range(width):
+                into[d] = base[d] + part[d]
+            sizes_below[j] += count
+    for i in range(owner + 1):
+        links[i] = draw_any(rng, i, rows)
+    for i in range(owner + 1, n):
+        z[i] = z[links[i]] if links[i] != i else 0
     return changed
 
 
@@ -158,7 +256,8 @@ def sweep_links(
     rows: Any,
     links: Any,
     owners: Any,
-    scratch: Any,
+    sequential: bool,
+    scratch: Scratch,
 ) -> Any:
     """Relink all columns in a fresh random order; return (visited links, changed sets)."""
     order = rng.permutation(lik.sizes[0])
@@ -166,7 +265,10 @@ def sweep_links(
     for k in order:
         z = lik.z[k]
         prepare(lik, collapsed, k, ev, work)
-        owners[k] = reroot(rng, z, links[k], owners[k], rows)
-        changed += relink_column(rng, z, links[k], owners[k], rows, ev, scratch)
+        if sequential:
+            changed += relink_sequential(rng, z, links[k], owners[k], rows, ev, scratch)
+        else:
+            owners[k] = reroot(rng, z, links[k], owners[k], rows)
+            changed += relink_column(rng, z, links[k], owners[k], rows, ev, scratch)
         commit(rng, lik, collapsed, k, ev)
     return order.size * lik.z.shape[1], changed

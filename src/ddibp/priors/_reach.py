@@ -102,7 +102,12 @@ def draw_causes(
 
 
 def draw_owner(proximity: Proximity, z: NDArray[np.bool_], rng: np.random.Generator) -> int:
-    """Draw the owner of one column."""
+    """Draw the owner of one column, which must be possible."""
+    if proximity.sequential:
+        return int(np.argmax(z))
+    if proximity.symmetric:  # all active rows are equally likely
+        active = np.flatnonzero(z)
+        return int(active[rng.integers(active.size)])
     cumulative = np.cumsum(np.exp(log_owner_probabilities(proximity, z)))
     at = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     return min(at, cumulative.size - 1)

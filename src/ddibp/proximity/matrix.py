@@ -180,6 +180,17 @@ class Proximity:
         return len(self.rows.indices)
 
     @functools.cached_property
+    def symmetric(self) -> bool:
+        """Whether the decays :math:`f(d_{ij})` are symmetric, to rounding; owners are then uniform given a column."""
+        rows = self.rows
+        logs = rows.log_weights if rows.log_weights.size else np.log(rows.weights)
+        decays = self.matrix.copy()
+        decays.data = logs + np.repeat(np.log(rows.normalisers), np.diff(rows.indptr))
+        turned = decays.tocsc()
+        same = np.array_equal(turned.indptr, rows.indptr) and np.array_equal(turned.indices, rows.indices)
+        return same and bool(np.allclose(turned.data, decays.data, rtol=0.0, atol=1e-9))
+
+    @functools.cached_property
     def followers(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Compressed rows of the transposed pattern: the rows that may link to each row."""
         from ddibp.proximity import _kernels

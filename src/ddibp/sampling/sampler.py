@@ -15,7 +15,7 @@ from ddibp.contract import Schedule
 from ddibp.hyperpriors import Gamma
 from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data, log_marginal
 from ddibp.moves import evidence as ev
-from ddibp.moves import flips, links, singletons
+from ddibp.moves import flips, leaves, links, singletons
 from ddibp.priors import DDIBP, IBP
 from ddibp.priors._columns import log_matrix_probability
 from ddibp.priors._process import ExchangeableProcess, LinkedProcess, Process
@@ -215,6 +215,8 @@ class PosteriorSampler:
         moves: dict[str, Callable[[ChainState], tuple[int, int]]] = {}
         if self._process.has_links:
             moves["links"] = self._links
+            moves["leaves"] = self._leaves
+            moves["causes"] = lambda state: parameters.draw_causes(self, state)
         if self._process.sequential:
             moves["flips"] = self._flips
         moves["singletons"] = self._singletons
@@ -287,7 +289,23 @@ class PosteriorSampler:
             state.process.rows,
             state.links,
             state.owners,
+            state.process.sequential,
             state.scratch,
+        )
+
+    def _leaves(self, state: ChainState) -> tuple[int, int]:
+        return leaves.sweep_leaves(
+            state.rng,
+            state.lik,
+            self.likelihood.collapsed,
+            state.evidence,
+            state.work,
+            state.process.rows,
+            state.process.followers,
+            np.empty(self.n_rows),
+            state.links,
+            state.owners,
+            np.empty(self.n_rows, np.int64),
         )
 
     def _singletons(self, state: ChainState) -> tuple[int, int]:

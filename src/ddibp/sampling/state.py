@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddibp.moves.evidence import Evidence, Gaussian
+from ddibp.moves.links import Scratch, scratch_for
 
 FloatArray = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ class ChainState:
     process: Any = None
     evidence: Evidence = field(init=False)
     work: tuple[FloatArray, FloatArray, FloatArray] = field(init=False)
-    scratch: Any = field(init=False)
+    scratch: Scratch = field(init=False)
 
     def __post_init__(self) -> None:
         self._make_work_space()
@@ -74,8 +75,7 @@ class ChainState:
             np.zeros((n, width)), np.zeros((n, 2)), np.zeros(width), np.zeros(7), np.zeros(2, np.int64)
         )
         self.work = (np.zeros((capacity, capacity)), np.zeros((capacity, capacity)), np.zeros((2 * capacity, m)))
-        places = [np.full(n, -1, np.int64) for _ in range(5)]
-        self.scratch = (*places, np.zeros(width))
+        self.scratch = scratch_for(n, width)
 
     def pack(self) -> dict[str, NDArray[Any]]:
         """Return the state as plain arrays, from which `unpack` makes the same chain to the last bit."""
