@@ -339,9 +339,9 @@ def test_files_that_cannot_be_read():
         ("--rows 3 --cutoff -1", "cutoff must be a number in"),
         ("--rows 3 --metric manhattan", "metric must be a callable or one of euclidean"),
         ("--rows 3 --metric precomputed", "distances must be a square matrix"),
-        ("--rows 3 --out z.txt", r"'--out': 'z\.txt' must end in \.csv, \.npz or \.png"),
-        ("--rows 3 --out z", r"'--out': 'z' must end in \.csv, \.npz or \.png"),
-        ("--rows 3 --out no/z.csv", r"'--out': there is no directory 'no' to write 'z\.csv' to"),
+        ("--rows 3 --out z.txt", r"'--out' / '-o': 'z\.txt' must end in \.csv, \.npz or \.png"),
+        ("--rows 3 --out z", r"'--out' / '-o': 'z' must end in \.csv, \.npz or \.png"),
+        ("--rows 3 --out no/z.csv", r"'--out' / '-o': there is no directory 'no' to write 'z\.csv' to"),
     ],
 )
 @pytest.mark.parametrize("command", ["simulate", "sharing"])

@@ -7,7 +7,8 @@ import csv
 import numpy as np
 import pytest
 
-from ddibp import DDIBP, Constant, Exponential, Logistic, Window, demo, sharing
+from ddibp import DDIBP, Constant, Exponential, Logistic, Window, sharing
+from ddibp.demo import decays as demo
 
 NAMES = ("constant", "exponential", "logistic", "window")
 
@@ -15,7 +16,7 @@ NAMES = ("constant", "exponential", "logistic", "window")
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "new" / "folder"
-    return out, demo.run(out)
+    return out, demo.run_decays(out)
 
 
 def read(path):

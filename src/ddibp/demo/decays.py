@@ -32,7 +32,7 @@ TITLES = {
 }
 
 
-def run(out: Path) -> list[Path]:
+def run_decays(out: Path) -> list[Path]:
     """Simulate 200 rows in time with each decay; write pictures and tables to ``out`` and return their paths."""
     t = np.arange(float(ROWS))
     priors = {name: DDIBP(decay, alpha=ALPHA, sequential=True) for name, decay in DECAYS.items()}
