@@ -35,7 +35,7 @@ def _data_column(table: Table, name: str) -> FloatArray:
         except ValueError:
             raise ValueError(
                 f"{table.cell(i, name)}: {cell!r} is not a number; empty the cell if it is missing, or leave the "
-                f"column out with --exclude {name}."
+                f"column out with --exclude {name}, or take it as --id."
             ) from None
         if math.isinf(values[i]):
             raise ValueError(f"{table.cell(i, name)}: {cell!r} is not finite; empty the cell if it is missing.")

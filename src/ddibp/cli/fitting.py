@@ -12,14 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddibp.cli import cells, model
-from ddibp.cli.runs import Record, has_record, write_record
+from ddibp.cli.runs import Record, read_record, write_record
 from ddibp.cli.scaling import check_columns, choose_scaling
-from ddibp.cli.tables import Table, listed, read_table
+from ddibp.cli.tables import Table, listed, naming, read_table
 from ddibp.sampling import Posterior, PosteriorSampler, run
 from ddibp.sampling.store import Folder, describe, open_for_run
 
 FloatArray = NDArray[np.float64]
 
+_FULL = "Free some space, then go on with the same command and --resume."
 _OF_THE_DDIBP = ("decay", "beta", "nu", "sequential", "metric", "cutoff", "group")
 
 
@@ -38,6 +39,8 @@ def prepare(file: str, options: dict[str, Any]) -> Plan:
     _check_options(options)
     _check_folder(options["out"], resume=options["resume"])
     table = read_table(file)
+    if options["resume"]:
+        _require_same_table(options["out"], table)
     scaling_wanted = options["scaling"] or "standardise"
     names = _choose_columns(table, options)
     _require_known(table, [*options["covariate"], *options["log"], *filter(None, [options["group"], options["id"]])])
@@ -51,6 +54,8 @@ def prepare(file: str, options: dict[str, Any]) -> Plan:
     groups = cells.labels(table, options["group"]) if options["group"] else None
     if options["id"]:
         cells.identifiers(table, options["id"])
+    if options["sequential"] and t is not None and t.shape[1] == 1:
+        _require_order(table, options["covariate"][0], t[:, 0], groups)
     check_columns(X, names, options["log"], table.source, table.places)
     scaling = choose_scaling(X, names, options["log"], scaling_wanted)
     record = Record(
@@ -82,13 +87,13 @@ def sample(plan: Plan, options: dict[str, Any]) -> tuple[Posterior, str]:
     out, seed = Path(options["out"]), np.random.SeedSequence(options["seed"])
     numbers = {name: options[name] for name in ("draws", "tune", "thin", "chains")}
     folder = Folder(out.absolute())
-    with folder.held():
+    with naming(out, _FULL), folder.held():
         # The manifest comes first: a folder that holds something else is nobody's run.
         open_for_run(folder, describe(plan.sampler, seed=seed, **numbers), plan.sampler)
-        if not has_record(out):
+        if _recorded_table(out) is None:
             write_record(out, plan.record, plan.table)
     jobs = options["jobs"] or min(options["chains"], os.cpu_count() or 1)
-    with warnings.catch_warnings(record=True) as caught:
+    with naming(out, _FULL), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Interrupted", RuntimeWarning)
         posterior = run(plan.sampler, **numbers, seed=seed, n_jobs=jobs, checkpoint=out, progress=not options["quiet"])
     told = [str(warning.message) for warning in caught]
@@ -118,6 +123,35 @@ def _check_folder(out: Path, *, resume: bool) -> None:
         raise ValueError(f"--out must name a folder, but {out} is a file.")
     if (out / "manifest.json").exists() and not resume:
         raise ValueError(f"{out} holds a run already; add --resume to go on with it, or name another folder by --out.")
+
+
+def _recorded_table(out: Path) -> Table | None:
+    """Return the table that a folder was made from, or None if it holds none, or one that is damaged."""
+    try:
+        return read_record(out)[1]
+    except ValueError:
+        return None
+
+
+def _require_same_table(out: Path, table: Table) -> None:
+    known = _recorded_table(out)
+    if known is not None and known.columns != table.columns:
+        raise ValueError(
+            f"{out} was made from another table than {table.source} is now; give that one to resume it, "
+            "or name another folder by --out."
+        )
+
+
+def _require_order(table: Table, name: str, t: FloatArray, groups: list[str] | None) -> None:
+    last: dict[str, int] = {}
+    for i, group in enumerate(groups or [""] * len(t)):
+        before = last.get(group, i)
+        if t[i] < t[before]:
+            raise ValueError(
+                f"{table.cell(i, name)}: --sequential needs rows in the order of {name}, but {table[name][i]} comes "
+                f"after {table[name][before]} ({table.places[before]}); sort the table, or leave --sequential out."
+            )
+        last[group] = i
 
 
 def _require_known(table: Table, names: list[str]) -> None:

@@ -6,7 +6,6 @@ diagnostics warn and ``--strict`` was given. 130: interrupted.
 
 from __future__ import annotations
 
-import errno
 import warnings
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,13 @@ from ddibp import __version__
 
 FAILED, BAD_INPUT, DOUBTFUL, INTERRUPTED = 1, 2, 3, 130
 
-_DISK = "Free some space (what was written before is safe), then go on."
+# What messages for Python call by its argument, in the words of the shell.
+_IN_THE_SHELL = {
+    "Window(nu), or cutoff=1e-6 (decays below the cutoff count as 0; decay.reach(1e-6) tells the distance), "
+    "or split the rows by groups=.": "--decay window, or --cutoff 1e-6 (decays below it count as 0), "
+    "or split the rows by --group.",
+    "give another folder as checkpoint": "name another folder by --out",
+}
 
 
 class BadInput(click.ClickException):
@@ -56,13 +61,16 @@ def _of_the_system(error: OSError) -> click.ClickException:
     if error.errno is None:  # raised by this package, about a path that was given
         return BadInput(_shortened(str(error)))
     where = f"{_shortened(str(error.filename))}: " if error.filename else ""
-    remedy = f" {_DISK}" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-    return click.ClickException(f"{where}{error.strerror}.{remedy}")
+    remedies = getattr(error, "__notes__", [])
+    return click.ClickException(" ".join([f"{where}{error.strerror}.", *remedies]))
 
 
 def _shortened(message: str) -> str:
-    """Return a message in one line, with paths below the working directory as the user would type them."""
-    return " ".join(message.split()).replace(f"{Path.cwd()}/", "")
+    """Return a message in one line, with paths and arguments as the user would type them."""
+    line = " ".join(message.split()).replace(f"{Path.cwd()}/", "")
+    for python, shell in _IN_THE_SHELL.items():
+        line = line.replace(python, shell)
+    return line
 
 
 def _warn(message: Any, *_: Any, **__: Any) -> None:

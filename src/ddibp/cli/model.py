@@ -18,6 +18,7 @@ FloatArray = NDArray[np.float64]
 DECAY_PARAMETERS = ("beta", "nu")
 PARAMETERS = ("decay", *DECAY_PARAMETERS, "alpha", "gamma", "c0", "c1", "coupling", "sequential", "metric", "cutoff")
 _MOST_ROWS_LOOKED_AT = 500
+_MOST_DISTANCES = 10_000_000
 
 
 def given_prior(options: dict[str, Any]) -> Any:
@@ -54,7 +55,8 @@ def _length(covariates: FloatArray, groups: list[str] | None, metric: str) -> fl
     from ddibp.proximity import metrics
 
     points = metrics.as_points(covariates)
-    rows = slice(0, len(points), -(-len(points) // _MOST_ROWS_LOOKED_AT))
+    looked_at = min(_MOST_ROWS_LOOKED_AT, max(1, _MOST_DISTANCES // len(points)))
+    rows = slice(0, len(points), -(-len(points) // looked_at))
     distances = metrics.embed(points, metric).pairwise(rows)
     if groups is not None:
         codes = np.unique(groups, return_inverse=True)[1]

@@ -94,9 +94,13 @@ def open_posterior(path: Path) -> Posterior:
     """Return the draws in a folder."""
     from ddibp.sampling import load_posterior
 
-    if not path.is_dir():
-        raise ValueError(f"{path} is not the folder of a run: there is no such folder. Make one with ddibp fit --out.")
+    _require_folder(path)
     return load_posterior(path)
+
+
+def _require_folder(path: Path) -> None:
+    if not path.is_dir():
+        raise ValueError(f"there is no folder {str(path)!r}. Name one that was made with ddibp fit --out.")
 
 
 def has_record(path: Path) -> bool:
@@ -106,11 +110,12 @@ def has_record(path: Path) -> bool:
 
 def read_record(path: Path) -> tuple[Record, Table]:
     """Return what a fit made of its table, and the table."""
-    remedy = "Run ddibp fit --resume with the same table and options again to write it anew."
-    if path.is_dir() and not has_record(path):
-        raise ValueError(
-            f"{path} holds no {_DESCRIPTION}, so it is no run of ddibp fit, or an unfinished one. {remedy}"
-        )
+    _require_folder(path)
+    remedy = "Run ddibp fit --resume with the same table and options to write it anew."
+    if not (path / "manifest.json").is_file():
+        raise ValueError(f"{path} holds no manifest.json, so it is no run. Make one with ddibp fit --out.")
+    if not has_record(path):
+        raise ValueError(f"{path} holds no {_DESCRIPTION}, so it was not made by ddibp fit. {remedy}")
     try:
         entries = json.loads((path / _DESCRIPTION).read_bytes())
         cells = (path / _CELLS).read_bytes()

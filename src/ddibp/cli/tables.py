@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import errno
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,8 +190,26 @@ def check_path(ctx: click.Context, param: click.Parameter, value: str, suffixes:
     return value
 
 
+@contextlib.contextmanager
+def naming(path: str | Path, if_full: str = "") -> Iterator[None]:
+    """Make errors of the system say which file they are about, and what to do if the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = str(path)
+        if error.errno == errno.ENOSPC and if_full:
+            error.add_note(if_full)
+        raise
+
+
 def write_table(out: str, columns: Mapping[str, Sequence[str]]) -> None:
     """Write columns of text; Parquet and NPZ get numbers where a column holds nothing else."""
+    with naming(out):
+        _write(out, columns)
+
+
+def _write(out: str, columns: Mapping[str, Sequence[str]]) -> None:
     suffix = Path(out).suffix.lower()
     if suffix == ".npz":
         import numpy as np
