@@ -16,7 +16,8 @@ FloatArray = NDArray[np.float64]
 def covariate_columns(posterior: Posterior) -> FloatArray | None:
     """Return the numeric covariates of a posterior, rows by columns; None if it has none, or distances."""
     given = posterior.context.get("covariates")
-    if given is None or given.dtype.kind not in "iufb" or getattr(posterior.prior, "metric", "") == "precomputed":
+    distances = posterior.settings["prior"].get("metric") == "precomputed"
+    if given is None or given.dtype.kind not in "iufb" or distances:
         return None
     columns = given.reshape(len(given), -1).astype(np.float64)
     return columns if np.isfinite(columns).all() else None

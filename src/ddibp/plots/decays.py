@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,10 @@ from ddibp.proximity import as_decay
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ddibp.sampling import Posterior
+
+FloatArray = NDArray[np.float64]
 
 _MOST_CURVES = 500
 
@@ -80,28 +84,47 @@ def decay_posterior(
     f = getattr(posterior.prior, "decay", None)
     if f is None:
         raise ValueError(f"posterior must be of a prior with a decay; {posterior.prior!r} has none.")
-    learned = getattr(f, "learned", {})
-    if not learned:
+    if not getattr(f, "learned", {}):
         return decay(f, max_distance=max_distance, ax=ax)
-    draws = {name: posterior.data["posterior"][name].to_numpy().ravel() for name in learned}
-    n_draws = len(next(iter(draws.values())))
-    medians = f.set_params(**{name: float(np.median(x)) for name, x in draws.items()})
-    max_distance = _check_distance(max_distance, medians)
-    d = np.linspace(0.0, max_distance, 301)
-    chosen = np.unique(np.linspace(0, n_draws - 1, min(n_draws, _MOST_CURVES)).astype(int))
-    curves = np.array([f.set_params(**{name: float(x[i]) for name, x in draws.items()})(d) for i in chosen])
-    low, middle, high = np.quantile(curves, [(1 - probability) / 2, 0.5, (1 + probability) / 2], axis=0)
+    found = curves(posterior, max_distance, probability)
+    d = found.distances
 
     ax = ax or _axes.new_axes()
-    band = ax.fill_between(d, low, high, color=_axes.DARK, alpha=0.2, lw=0.0, label=f"{100 * probability:g} % band")
-    some = ax.plot(d, curves[:: max(len(curves) // 15, 1)][:15].T, color=_axes.DARK, lw=0.6, alpha=0.4)
+    band = ax.fill_between(
+        d, found.low, found.high, color=_axes.DARK, alpha=0.2, lw=0.0, label=f"{100 * probability:g} % band"
+    )
+    some = ax.plot(d, found.some.T, color=_axes.DARK, lw=0.6, alpha=0.4)
     some[0].set_label("draws")
-    (line,) = ax.plot(d, middle, color=_axes.DARK, lw=2.2, label="posterior median")
-    before = f.set_params(**{name: prior.mean for name, prior in learned.items()})
-    (assumed,) = ax.plot(d, before(d), color="black", lw=1.2, ls="--", label="at the prior mean")
-    _label(ax, max_distance)
+    (line,) = ax.plot(d, found.median, color=_axes.DARK, lw=2.2, label="posterior median")
+    (assumed,) = ax.plot(d, found.assumed, color="black", lw=1.2, ls="--", label="at the prior mean")
+    _label(ax, float(d[-1]))
     ax.legend(handles=[line, band, some[0], assumed], frameon=False)
     return ax
+
+
+class Curves(NamedTuple):
+    """Decays of draws at some distances: quantiles, a few of them, and the decay at the mean of its prior."""
+
+    distances: FloatArray
+    low: FloatArray
+    median: FloatArray
+    high: FloatArray
+    some: FloatArray
+    assumed: FloatArray
+
+
+def curves(posterior: Posterior, max_distance: float | None, probability: float) -> Curves:
+    """Return what draws say of a decay with learned parameters."""
+    f = posterior.prior.decay
+    draws = {name: posterior.data["posterior"][name].to_numpy().ravel() for name in f.learned}
+    n_draws = len(next(iter(draws.values())))
+    medians = f.set_params(**{name: float(np.median(x)) for name, x in draws.items()})
+    d = np.linspace(0.0, _check_distance(max_distance, medians), 301)
+    chosen = np.unique(np.linspace(0, n_draws - 1, min(n_draws, _MOST_CURVES)).astype(int))
+    drawn = np.array([f.set_params(**{name: float(x[i]) for name, x in draws.items()})(d) for i in chosen])
+    low, median, high = np.quantile(drawn, [(1 - probability) / 2, 0.5, (1 + probability) / 2], axis=0)
+    assumed = f.set_params(**{name: prior.mean for name, prior in f.learned.items()})(d)
+    return Curves(d, low, median, high, drawn[:: max(len(drawn) // 15, 1)][:15], assumed)
 
 
 def _check_distance(max_distance: float | None, f: Any) -> float:
@@ -111,7 +134,7 @@ def _check_distance(max_distance: float | None, f: Any) -> float:
     return _check.number("max_distance", max_distance, low=0.0, open_low=True)
 
 
-def _grid(f: Any, max_distance: float) -> NDArray[np.float64]:
+def _grid(f: Any, max_distance: float) -> FloatArray:
     d = np.linspace(0.0, max_distance, 501)
     edge = f.reach(0.0)
     if edge < max_distance:

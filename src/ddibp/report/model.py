@@ -1,0 +1,176 @@
+"""What was fitted, in words, and how to do it again."""
+
+from __future__ import annotations
+
+import platform
+import re
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import ddibp
+from ddibp._spec import Spec
+from ddibp.hyperpriors import Gamma
+from ddibp.report.labels import Labels, figure
+
+if TYPE_CHECKING:
+    from ddibp.sampling import Posterior
+
+_DECAYS = {
+    "Constant": "f(d) = 1",
+    "Exponential": "f(d) = exp(−β d)",
+    "Logistic": "f(d) = 1 / (1 + exp(β d − ν))",
+    "Window": "f(d) = 1 for d < ν, else 0",
+}
+_SYMBOLS = {
+    "alpha": ("α", "mass: how many features there are"),
+    "beta": ("β", "decay: how fast sharing falls with distance"),
+    "nu": ("ν", "decay: how far sharing reaches"),
+    "gamma": ("γ", "mass"),
+    "sigma_x": ("σₓ", "standard deviation of the noise"),
+    "sigma_w": ("σ_w", "standard deviation of the weights"),
+    "n_features": ("K", "number of features"),
+    "log_likelihood": ("log likelihood", "log density of the data given features"),
+    "log_prior": ("log prior", "log probability of the features"),
+    "log_joint": ("log joint", "log density of data, features and parameters"),
+    "reconstruction_norm": ("‖ZW‖", "size of the reconstruction"),
+    "mean_sharing": ("mean sharing", "features that two rows share on average"),
+}
+
+
+def symbol(name: str) -> tuple[str, str]:
+    """Return how to write a quantity, and what it is."""
+    return _SYMBOLS.get(name, (name, ""))
+
+
+def specification(posterior: Posterior, part: str) -> Any:
+    """Return the prior or the likelihood; None if it is not known here, as that of somebody's own sampler."""
+    try:
+        return getattr(posterior, part)
+    except (KeyError, ValueError):
+        return None
+
+
+def facts(posterior: Posterior, labels: Labels) -> list[tuple[str, str]]:
+    """Return what was fitted as terms and what they are."""
+    n, M = posterior.observed.shape
+    holes = int(posterior.missing.sum())
+    share = f" ({100 * holes / max(n * M, 1):.2g} %)" if holes else ""
+    found = [("Data", f"{n:,} rows × {M:,} columns, {f'{holes:,}' if holes else 'no'} entries missing{share}")]
+    for name, t in labels.covariates:
+        found.append(("Covariate", f"{name}, from {figure(t.min(), 6)} to {figure(t.max(), 6)}"))
+    if "groups" in posterior.context:
+        found.append(("Groups", f"{len(np.unique(posterior.context['groups'])):,}, which share no features"))
+    prior, likelihood = (specification(posterior, part) for part in ("prior", "likelihood"))
+    found.append(("Prior", _headline(prior, posterior.settings.get("prior"))))
+    decay = getattr(prior, "decay", None)
+    if decay is not None:
+        formula = _DECAYS.get(type(decay).__name__, "")
+        found.append(("Decay", f"{type(decay).__name__}{f': {formula}' if formula else ''}"))
+        order = "rows link to earlier rows only" if getattr(prior, "sequential", False) else "rows link both ways"
+        found.append(("Order", order))
+    found.append(("Likelihood", _headline(likelihood, posterior.settings.get("likelihood"))))
+    return found
+
+
+def parameters(posterior: Posterior, probability: float) -> list[dict[str, str]]:
+    """Return every parameter of prior and likelihood: what was assumed, and what came out."""
+    rows = []
+    scalars = posterior.data["posterior"]
+    for name, value in _flat(specification(posterior, "prior"), specification(posterior, "likelihood")):
+        row = {"symbol": symbol(name)[0], "name": name, "meaning": symbol(name)[1], "came": "–"}
+        if isinstance(value, Gamma):
+            row["assumed"] = f"Gamma({value.shape:g}, {value.rate:g}), mean {figure(value.mean)}"
+            if name in scalars:
+                x = scalars[name].to_numpy()
+                low, high = np.quantile(x, [(1 - probability) / 2, (1 + probability) / 2])
+                row["came"] = f"{figure(x.mean())} ({figure(low)} to {figure(high)})"
+        else:
+            row["assumed"] = f"fixed at {figure(value, 4)}"
+        rows.append(row)
+    return rows
+
+
+def _flat(*specifications: Any) -> Iterator[tuple[str, Any]]:
+    for specification in specifications:
+        if specification is None:
+            continue
+        for name, value in specification.get_params(deep=False).items():
+            if isinstance(value, Spec) and not isinstance(value, Gamma):
+                yield from _flat(value)
+            elif isinstance(value, (Gamma, float)) and name != "cutoff":
+                yield name, value
+
+
+def _headline(specification: Any, described: Any) -> str:
+    if specification is None:
+        return str(described)
+    words = (type(specification).__doc__ or "").strip().splitlines()[:1]
+    plain = re.sub(r":\w+:`([^`]*)`", r"\1", words[0] if words else "").strip().rstrip(".")
+    for name in ("sigma", "alpha", "beta", "gamma", "nu"):
+        plain = plain.replace(f"\\{name}", symbol(name)[0] if name != "sigma" else "σ")
+    name = type(specification).__name__
+    return f"{plain} ({name})" if plain else name
+
+
+def snippet(posterior: Posterior) -> str:
+    """Return the Python code of the run."""
+    settings, plan = posterior.settings, posterior.plan
+    classes = sorted(set(_classes({key: settings.get(key) for key in ("prior", "likelihood")})))
+    known = [name for name in classes if name in ddibp.__all__]
+    lines = [f"from ddibp import {', '.join([*known, 'sample_posterior'])}"]
+    lines += [f"# {name} is a class of your own: import it" for name in classes if name not in known]
+    n, M = posterior.observed.shape
+    lines += ["", f"# X: the data, {n} rows by {M} columns, NaN where missing"]
+    calls = [_code(posterior, "prior"), _code(posterior, "likelihood"), "X"]
+    for argument, variable in (("covariates", "t"), ("groups", "groups")):
+        if argument in posterior.context:
+            shape = " by ".join(map(str, posterior.context[argument].shape))
+            lines.append(f"# {variable}: the {argument} of the rows, {shape}")
+            calls.append(f"{argument}={variable}")
+    seed = _seed(plan["seed"])
+    if seed.startswith("np."):
+        lines.insert(0, "import numpy as np")
+    calls += [f"{key}={plan[key]}" for key in ("draws", "tune", "chains", "thin")] + [f"seed={seed}"]
+    if "schedule" in settings:
+        calls.append(f"schedule={[(name, frequency) for name, frequency in settings['schedule']]!r}")
+    if "start" in settings:
+        calls.append(f"start={settings['start']!r}")
+    body = "".join(f"    {call},\n" for call in calls)
+    return "\n".join([*lines, f"posterior = sample_posterior(\n{body})"])
+
+
+def _code(posterior: Posterior, part: str) -> str:
+    specification_ = specification(posterior, part)
+    return repr(posterior.settings.get(part) if specification_ is None else specification_)
+
+
+def _seed(seed: dict[str, Any]) -> str:
+    entropy = seed["entropy"]
+    if len(entropy) == 1 and not seed["spawn_key"] and seed["pool_size"] == 4:
+        return str(entropy[0])
+    return (
+        f"np.random.SeedSequence({entropy!r}, spawn_key={tuple(seed['spawn_key'])!r}, pool_size={seed['pool_size']!r})"
+    )
+
+
+def _classes(described: Any) -> Iterator[str]:
+    if isinstance(described, dict):
+        if "class" in described:
+            yield str(described["class"])
+        for value in described.values():
+            yield from _classes(value)
+
+
+def versions(posterior: Posterior) -> list[tuple[str, str]]:
+    """Return what made the run and what made the page."""
+    found = [("ddibp that drew", posterior.plan["version"]), ("ddibp that wrote this page", ddibp.__version__)]
+    found.append(("Python", platform.python_version()))
+    for package in ("numpy", "scipy", "numba"):
+        try:
+            found.append((package, version(package)))
+        except PackageNotFoundError:
+            continue
+    return found
