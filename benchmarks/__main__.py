@@ -2,54 +2,59 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import subprocess
 import sys
-from pathlib import Path
+import time
+from types import ModuleType
 
-from benchmarks import ground
+from benchmarks import ground, mixing, speed, start
+from benchmarks.processes import ROOT, run_python
+from benchmarks.tables import Rows, markdown
 
 HEAD = """# Benchmarks
 
-Written by `./run bench`. Every case runs in a process of its own. "Seconds" is the best of three calls; the first call
-also loads compiled kernels from the cache (compiling them, once per installation, is not counted here). Peak memory is
-that of the whole process, interpreter and libraries included (about 0.15 GiB).
+Written by `./run bench`. Every case runs in a process of its own with one thread; `./run bench NAME ...` repeats single
+ones. Compiling kernels, once per installation, is not counted except where it is named.
 
 Measured with {versions}. Shared machines are noisy: read ratios, not digits.
-
 """
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "benchmarks.md"
+MODULES = (ground, speed, mixing, start)
 
 
-def measure(name: str) -> dict[str, float | str]:
-    """Return what one case prints about itself, from a fresh process."""
-    code = f"from benchmarks import ground; ground.main({name!r})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+def measure(module: ModuleType, name: str) -> Rows:
+    """Return what one case finds in a fresh process."""
+    code = f"import json; from {module.__name__} import CASES; print(json.dumps(CASES[{name!r}]()))"
+    for _ in range(getattr(module, "RUNS_FIRST", 0)):
+        run_python(code)
+    return run_python(code)
 
 
-def table(names: list[str]) -> str:
-    """Return the measurements as a Markdown table, printing progress."""
-    lines = ["| what | seconds | seconds, first call | peak memory | note |", "| --- | ---: | ---: | ---: | --- |"]
-    for name in names:
-        measure(name)  # fills the kernel cache, so that first calls below load kernels instead of compiling them
-        m = measure(name)
-        lines.append(
-            f"| {ground.CASES[name].title} | {m['seconds']:.3g} | {m['first']:.3g} | {m['gib']:.2f} GiB | {m['note']} |"
-        )
-        print(lines[-1], flush=True)
-    return "\n".join(lines)
+def sections(module: ModuleType, names: set[str]) -> list[str]:
+    """Measure the named cases of a module; return its sections, printing progress."""
+    found: Rows = {}
+    for name in module.CASES:
+        if name in names:
+            begin = time.perf_counter()
+            for table, rows in measure(module, name).items():
+                found.setdefault(table, []).extend(rows)
+            print(f"{name}: {time.perf_counter() - begin:.0f} s", file=sys.stderr, flush=True)
+    return [
+        f"## {module.TABLES[table].title}\n\n{module.TABLES[table].text}\n\n{markdown(rows)}\n"
+        for table, rows in found.items()
+    ]
 
 
 def main() -> None:
     """Measure and write the page."""
-    names = sys.argv[1:] or list(ground.CASES)
-    unknown = set(names) - set(ground.CASES)
+    known = [name for module in MODULES for name in module.CASES]
+    unknown = set(sys.argv[1:]) - set(known)
     if unknown:
-        sys.exit(f"unknown case {', '.join(sorted(unknown))}; there are {', '.join(ground.CASES)}")
-    text = table(names)
+        sys.exit(f"unknown case {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    names = set(sys.argv[1:] or known)
+    texts = [text for module in MODULES for text in sections(module, names)]
+    print("\n".join(texts))
     if sys.argv[1:]:
         return
     import numba
@@ -58,8 +63,8 @@ def main() -> None:
 
     versions = f"Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy {scipy.__version__}, "
     versions += f"Numba {numba.__version__}, {os.cpu_count()} cores, {platform.machine()}"
-    PAGE.write_text(HEAD.format(versions=versions) + text + "\n")
-    print(f"wrote {PAGE}")
+    PAGE.write_text("\n".join([HEAD.format(versions=versions), *texts]), encoding="utf-8")
+    print(f"wrote {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

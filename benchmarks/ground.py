@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import resource
+import functools
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.processes import peak_gib
+from benchmarks.tables import Rows, Table
 from ddibp import DDIBP, DHBP, IBP, Constant, Exponential, Proximity, Window, sharing
+
+TABLES = {
+    "ground": Table(
+        "Priors",
+        '"Seconds" is the best of three calls; the first call also loads compiled kernels from the cache. Peak memory '
+        "is that of the whole process, interpreter and libraries included (about 0.15 GiB).",
+    )
+}
+RUNS_FIRST = 1  # in a process before the one that counts, so that first calls load kernels instead of compiling them
 
 
 class Case(NamedTuple):
@@ -71,7 +81,7 @@ def prior_with_200_columns() -> tuple[DDIBP, Proximity]:
 
 
 N = np.arange(2000.0)
-CASES = {
+PLANS = {
     "build-window": Case("proximity, 1,000,000 times, window of 10", lambda: times(10**6), build(False), pairs),
     "build-window-sequential": Case("the same, sequential", lambda: times(10**6), build(True), pairs),
     "build-plane": Case(
@@ -150,15 +160,22 @@ CASES = {
 }
 
 
-def main(name: str) -> None:
-    """Measure one case and print it as JSON."""
-    case = CASES[name]
+def measure(case: Case) -> Rows:
+    """Prepare and time one case."""
     prepared = case.prepare()
     seconds = []
     for _ in range(4):
         start = time.perf_counter()
         result = case.work(prepared)
         seconds.append(time.perf_counter() - start)
-    gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    note = case.note(prepared, result)
-    print(json.dumps({"seconds": min(seconds[1:]), "first": seconds[0], "gib": gib, "note": note}))
+    row = {
+        "what": case.title,
+        "seconds": f"{min(seconds[1:]):.3g}",
+        "seconds, first call": f"{seconds[0]:.3g}",
+        "peak memory, GiB": f"{peak_gib():.2f}",
+        "of": case.note(prepared, result),
+    }
+    return {"ground": [row]}
+
+
+CASES: dict[str, Callable[[], Rows]] = {name: functools.partial(measure, case) for name, case in PLANS.items()}
