@@ -12,7 +12,6 @@ import numpy as np
 from ddibp._kernel import kernel
 from ddibp.moves.evidence import Evidence, Gaussian, apply, change, change_row, commit, prepare, switched, width_of
 
-
 _STRIDE = 32  # neighbours that are passed over as one when a link is drawn
 
 
@@ -29,8 +28,8 @@ class Scratch(NamedTuple):
 
 def scratch_for(n_rows: int, width: int) -> Scratch:
     """Return work space for so many rows of evidence; the sums take no memory until they are used."""
-    lists = [np.full(n_rows, -1, np.int64) for _ in range(4)]
-    return Scratch(*lists, np.zeros(width), np.empty((n_rows, width)))
+    child, after, before, below = (np.full(n_rows, -1, np.int64) for _ in range(4))
+    return Scratch(child, after, before, below, np.zeros(width), np.empty((n_rows, width)))
 
 
 @kernel
@@ -53,6 +52,7 @@ def _hang(i: int, parent: int, child: Any, after: Any, before: Any) -> None:
 
 @kernel
 def draw_any(rng: Any, i: int, rows: Any) -> int:
+    """Draw a link of row i from the prior."""
     u = rng.random()
     for s in range(rows.indptr[i], rows.indptr[i + 1]):
         u -= rows.weights[s]

@@ -126,16 +126,14 @@ def slice_decay(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]
         state.decay[name] = math.exp(log_value)
         state.process = sampler.process(state.decay)
         processes.clear()
-    draw_causes(sampler, state)
+    draw_causes(state)
     return len(sampler.learned_decay), len(sampler.learned_decay)
 
 
-def draw_causes(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+def draw_causes(state: ChainState) -> tuple[int, int]:
     """Draw owners and links anew from their law given the features; the data do not matter."""
     for k in range(state.n_features):
-        z = state.lik.z[k]
-        state.owners[k] = state.process.draw_owner(z, state.rng)
-        state.process.draw_links(z, int(state.owners[k]), state.links[k], state.rng)
+        state.draw_causes(k)
     return state.n_features, state.n_features
 
 

@@ -15,14 +15,14 @@ from ddibp.contract import Schedule
 from ddibp.hyperpriors import Gamma
 from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data, log_marginal
 from ddibp.moves import evidence as ev
-from ddibp.moves import flips, leaves, links, singletons
+from ddibp.moves import singletons
 from ddibp.priors import DDIBP, IBP
 from ddibp.priors._columns import log_matrix_probability
 from ddibp.priors._process import ExchangeableProcess, LinkedProcess, Process
 from ddibp.priors.ibp import count_rows
 from ddibp.proximity import Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
-from ddibp.sampling import births, parameters, restructure, starts
+from ddibp.sampling import births, parameters, restructure, starts, sweeps
 from ddibp.sampling.state import ChainState, empty_likelihood
 
 FloatArray = NDArray[np.float64]
@@ -214,12 +214,11 @@ class PosteriorSampler:
     def _moves(self) -> dict[str, Callable[[ChainState], tuple[int, int]]]:
         moves: dict[str, Callable[[ChainState], tuple[int, int]]] = {}
         if self._process.has_links:
-            moves["links"] = self._links
-            moves["leaves"] = self._leaves
-            moves["causes"] = lambda state: parameters.draw_causes(self, state)
-        if self._process.sequential:
-            moves["flips"] = self._flips
-        moves["singletons"] = self._singletons
+            moves["links"] = lambda state: sweeps.relink(self, state)
+            moves["leaves"] = lambda state: sweeps.flip_leaves(self, state)
+            moves["causes"] = parameters.draw_causes
+        moves["flips"] = lambda state: sweeps.flip_rows(self, state)
+        moves["singletons"] = lambda state: sweeps.redraw_singletons(self, state)
         moves["births"] = lambda state: births.from_the_prior(self, state)
         moves["data births"] = lambda state: births.from_the_data(self, state)
         if self._process.has_links and self.likelihood.collapsed:
@@ -260,84 +259,6 @@ class PosteriorSampler:
         if self.likelihood.collapsed and self.missing.any():
             schedule.append(("impute", 1.0))
         return schedule
-
-    def _flips(self, state: ChainState) -> tuple[int, int]:
-        collapsed = self.likelihood.collapsed
-        process = state.process
-        if process.exchangeable:
-            return flips.sweep_exchangeable(state.rng, state.lik, collapsed, state.evidence, state.work)
-        return flips.sweep_sequential(
-            state.rng,
-            state.lik,
-            collapsed,
-            state.evidence,
-            state.work,
-            process.rows,
-            process.followers,
-            np.empty(self.n_rows),
-            state.links,
-            state.owners,
-        )
-
-    def _links(self, state: ChainState) -> tuple[int, int]:
-        return links.sweep_links(
-            state.rng,
-            state.lik,
-            self.likelihood.collapsed,
-            state.evidence,
-            state.work,
-            state.process.rows,
-            state.links,
-            state.owners,
-            state.process.sequential,
-            state.scratch,
-        )
-
-    def _leaves(self, state: ChainState) -> tuple[int, int]:
-        return leaves.sweep_leaves(
-            state.rng,
-            state.lik,
-            self.likelihood.collapsed,
-            state.evidence,
-            state.work,
-            state.process.rows,
-            state.process.followers,
-            np.empty(self.n_rows),
-            state.links,
-            state.owners,
-            np.empty(self.n_rows, np.int64),
-        )
-
-    def _singletons(self, state: ChainState) -> tuple[int, int]:
-        rates = state.alpha * state.process.singleton_rates
-        row, pending = 0, -1
-        before = state.n_features
-        while True:
-            K = len(state.lik.z)
-            inverse, fit = np.empty((K, K)), np.empty((K, state.lik.X.shape[1]))
-            row, number = singletons.sweep_singletons(
-                state.rng,
-                state.lik,
-                self.likelihood.collapsed,
-                state.work,
-                inverse,
-                fit,
-                rates,
-                state.links,
-                state.owners,
-                row,
-                pending,
-            )
-            if row == self.n_rows:
-                break
-            pending = number
-            state.make_room(state.n_features + number)
-        for k in range(state.n_features):
-            if state.owners[k] < 0:
-                state.owners[k] = -1 - state.owners[k]
-                if state.process.has_links:
-                    state.process.draw_links(state.lik.z[k], int(state.owners[k]), state.links[k], state.rng)
-        return self.n_rows, abs(state.n_features - before)
 
     def append(self, state: ChainState, z: NDArray[np.uint8], owner: int) -> None:
         """Append a column for which the evidence beside all others has been prepared; draw its weights and links."""

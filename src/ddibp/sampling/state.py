@@ -47,6 +47,12 @@ class ChainState:
         """The features, rows first."""
         return np.ascontiguousarray(self.lik.z[: self.n_features].T).astype(bool)
 
+    def draw_causes(self, k: int) -> None:
+        """Draw owner and links of column k anew from their law given the column."""
+        z = self.lik.z[k]
+        self.owners[k] = self.process.draw_owner(z, self.rng)
+        self.process.draw_links(z, int(self.owners[k]), self.links[k], self.rng)
+
     def make_room(self, n_columns: int) -> None:
         """Make room for at least so many columns; nothing else changes."""
         capacity = len(self.lik.z)
