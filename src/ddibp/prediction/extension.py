@@ -1,23 +1,4 @@
-r"""New rows given a posterior: their features, their missing entries, and how well they were foreseen.
-
-**The conditioning.** Under the dd-IBP, adding a row changes the law of the others (they may link to it), so "a new row
-given the fitted ones" has to be defined. Here new rows may link to fitted rows and to themselves, but no fitted row
-links to a new one. That is a dd-IBP in its own right, whose law of the fitted rows is the fitted one, so that the
-conditional law of a new row is exact: given the features Z of the fitted rows and the decay at distances d to them,
-
-.. math:: p_k = \frac{1}{h_*}\sum_j f(d_{*j})\, z_{jk}, \qquad h_* = f(0) + \sum_j f(d_{*j}),
-
-row \* has feature k with probability :math:`p_k`, independently over k, and Poisson(:math:`\alpha/h_*`) fresh features
-that no fitted row has. For rows that are appended to a sequential prior's this is the prior's own law. Under a
-sequential prior of one covariate, j runs over the fitted rows that are not later than the new one; with several columns
-or precomputed distances new rows come after all fitted ones. A row between fitted ones therefore learns nothing from
-the features of later rows: to interpolate with both sides, fit with the row in place, as NaN. For the IBP
-:math:`p_k = m_k/(N+1)`, with Poisson(:math:`\alpha/(N+1)`) fresh features, where :math:`m_k` fitted rows have k.
-
-Every new row stands alone: new rows do not link to each other and learn nothing from each other. Weights are summed
-out given the fitted data, each fresh feature adds :math:`\sigma_w^2` to the variance of the row, and an entry that is
-NaN takes no part.
-"""
+"""Averages over what one posterior draw, or several, say about new rows."""
 
 from __future__ import annotations
 
@@ -27,7 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ddibp._random import RandomState
+from ddibp import _check
+from ddibp._random import RandomState, as_generator
+from ddibp.likelihoods.linear_gaussian import check_data
+from ddibp.prediction import rows
+from ddibp.prediction.links import Newcomers
 from ddibp.sampling.posterior import Posterior
 
 FloatArray = NDArray[np.float64]
@@ -115,7 +100,23 @@ def extend(
     Extension
         Probabilities of the features, draws of them, and the row without noise.
     """
-    raise NotImplementedError
+    X, newcomers = _placed(posterior, X_new, covariates_new, groups_new, prior)
+    n_draws = _check.count("draws", draws)
+    generator = as_generator(rng)
+    seed = int(generator.integers(2**62))
+    best = posterior.map()
+    p, rate = newcomers.inheritance(best.Z, best.scalars)
+    weights = rows.weigh(posterior.observed, best.Z, best.scalars)
+    found = Extension(
+        np.empty(p.shape), np.empty(len(X)), np.empty(X.shape), np.empty(X.shape), np.empty((n_draws, *p.shape), bool)
+    )
+    for part in rows.sums(weights, X, p, rate, n_draws, seed, generator):
+        found.probabilities[part.rows] = part.probabilities
+        found.fresh[part.rows] = part.fresh
+        found.mean[part.rows] = part.mean
+        found.sd[part.rows] = np.sqrt(part.variance)
+        found.draws[:, part.rows] = part.features
+    return found
 
 
 def predict(
@@ -150,4 +151,40 @@ def predict(
     Prediction
         Log densities, means, standard deviations, draws.
     """
-    raise NotImplementedError
+    X, newcomers = _placed(posterior, X_new, covariates_new, groups_new, prior)
+    draws = _check.count("draws", draws, low=1)
+    n_completions = _check.count("completions", completions)
+    generator = as_generator(rng)
+    seed = int(generator.integers(2**62))
+    n = len(X)
+    log_total, mean, noise = np.full(n, -np.inf), np.zeros(X.shape), np.zeros(n)
+    within, between = np.zeros(X.shape), np.zeros(X.shape)
+    kept = np.empty((n_completions, *X.shape))
+    n_draws = 0
+    for Z, numbers in posterior.samples(draws):
+        n_draws += 1
+        p, rate = newcomers.inheritance(Z, numbers)
+        weights = rows.weigh(posterior.observed, Z, numbers)
+        for part in rows.sums(weights, X, p, rate, n_completions, seed, generator):
+            i = part.rows
+            log_total[i] = np.logaddexp(log_total[i], part.log_density)
+            share = np.exp(part.log_density - log_total[i])  # of this draw among those so far
+            delta = part.mean - mean[i]
+            between[i] = (1.0 - share[:, None]) * (between[i] + share[:, None] * delta**2)
+            within[i] += share[:, None] * (part.variance - within[i])
+            mean[i] += share[:, None] * delta
+            noise[i] += share * (weights.variance - noise[i])
+            taken = generator.random((n_completions, len(i))) < share
+            kept[:, i] = np.where(taken[:, :, None], part.entries, kept[:, i])
+    return Prediction(log_total - np.log(n_draws), mean, np.sqrt(within + between), np.sqrt(noise), kept)
+
+
+def _placed(
+    posterior: Posterior, X_new: Any, covariates_new: Any, groups_new: Any, prior: Any
+) -> tuple[FloatArray, Newcomers]:
+    """Return checked new rows and who they may link to."""
+    X = check_data(X_new)
+    n_outputs = posterior.observed.shape[1]
+    if X.shape[1] != n_outputs:
+        raise ValueError(f"X_new has {X.shape[1]} columns, but the fit had {n_outputs}; they must match.")
+    return X, Newcomers(posterior, len(X), covariates_new, groups_new, prior)
