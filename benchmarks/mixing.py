@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.literal import literal_of, time_visits
-from benchmarks.states import copier, features, place
+from benchmarks.states import features, place
 from benchmarks.tables import Rows, Table
 from ddibp import DDIBP, Exponential, Gamma, LinearGaussian
 from ddibp.sampling.diagnostics import ess_bulk
@@ -133,7 +133,7 @@ def measure(
     rates = {name: {what: rate(result, what) for what in WATCHED} for name, result in results.items()}
     rows = [_row(data, name, results[name], rates[name], rates["default"]) for name in results]
 
-    state = copier(samplers["paper"], samplers["paper"].unpack(starts[0]))(0)
+    state = samplers["paper"].unpack(starts[0])
     slow = seconds_of_literal_sweep(samplers["paper"], state, literal)
     n_sweeps = results["paper"].draws["n_features"].size
     factor = slow * n_sweeps / results["paper"].seconds

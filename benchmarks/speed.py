@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.literal import literal_of, require_same_work, time_visits
-from benchmarks.states import SETTINGS, Setting, copier, state_of
+from benchmarks.states import SETTINGS, Setting, rewinder, state_of
 from benchmarks.tables import Rows, Table
 
 ROWS = (100, 500, 2_000, 10_000)
@@ -32,15 +32,15 @@ TABLES = {
 }
 
 
-def best_seconds(run: Callable[[Any], Any], copy: Callable[[int], Any], budget: float) -> float:
-    """Return the seconds of a run on a fresh copy of the state: best of three averages that share a budget."""
+def best_seconds(run: Callable[[Any], Any], rewind: Callable[[int], Any], budget: float) -> float:
+    """Return the seconds of a run from the same state: best of three averages that share a budget."""
     averages, seed = [], 0
-    run(copy(seed))  # loads kernels, touches memory
+    run(rewind(seed))  # loads kernels, touches memory
     for _ in range(3):
         spent, calls = 0.0, 0
         while calls == 0 or (spent < budget / 3 and calls < 200):
             seed += 1
-            state = copy(seed)
+            state = rewind(seed)
             begin = time.perf_counter()
             run(state)
             spent += time.perf_counter() - begin
@@ -54,10 +54,10 @@ def measure(
 ) -> Rows:
     """Return the rows of one setting and size, with ``budget`` seconds a move, ``literal`` for the reference."""
     sampler, state = state_of(setting, n_rows, n_features, n_outputs)
-    copy, visits = copier(sampler, state), n_rows * n_features
-    costs = {name: 1e9 * best_seconds(move, copy, budget) / visits for name, move in sampler.moves.items()}
-    sweep = 1e9 * best_seconds(sampler.sweep, copy, budget) / visits
-    reference = literal_of(sampler, state)
+    rewind, visits = rewinder(state), n_rows * n_features
+    costs = {name: 1e9 * best_seconds(move, rewind, budget) / visits for name, move in sampler.moves.items()}
+    sweep = 1e9 * best_seconds(sampler.sweep, rewind, budget) / visits
+    reference = literal_of(sampler, rewind(0))
     require_same_work(sampler, state, reference)
     slow = time_visits(reference, literal)
     visit = costs["links" if "links" in costs else "flips"]

@@ -47,16 +47,17 @@ def features(prior: IBP | DDIBP, n_rows: int, n_features: int, rng: np.random.Ge
     covariates: Any = prior.proximity(np.arange(float(n_rows))) if linked else n_rows
     wanted, found = _ENOUGH * n_features, []
     prior = prior.set_params(alpha=max(2000.0, 4.0 * wanted) / prior.expected_features(covariates))
-    columns: Any = np.zeros((n_rows, 0), bool)
-    # Long features are rare: go on until there are some, but not for ever.
+    near = 0
+    # Long features are rare among many rows: look for some, but not for ever.
     for _ in range(20):
         Z = prior.sample(covariates, rng=rng, sparse=True) if linked else prior.sample(covariates, rng=rng)
         sizes = np.asarray(Z.sum(axis=0)).ravel()
-        near = np.flatnonzero((sizes > 0.5 * _SHARE * n_rows) & (sizes < 2.0 * _SHARE * n_rows))
-        found.append(Z[:, near].toarray() if linked else Z[:, near])
-        columns = np.hstack(found)
-        if columns.shape[1] >= wanted:
+        possible = np.flatnonzero((sizes > 0.05 * _SHARE * n_rows) & (sizes < 2.0 * _SHARE * n_rows))
+        found.append(Z[:, possible].toarray() if linked else Z[:, possible])
+        near += int((sizes > 0.5 * _SHARE * n_rows).sum())
+        if near >= wanted:
             break
+    columns: Any = np.hstack(found)
     distance = np.abs(np.log(columns.sum(axis=0) / (_SHARE * n_rows)))
     chosen = np.argsort(distance, kind="stable")[:n_features]
     if chosen.size < n_features:
@@ -99,14 +100,23 @@ def state_of(
     return sampler, place(sampler, Z, SIGMA_X, seed)
 
 
-def copier(sampler: PosteriorSampler, state: ChainState) -> Callable[[int], ChainState]:
-    """Return a function that makes copies of the state which differ in their streams only."""
-    packed, process = sampler.pack(state), state.process
+def rewinder(state: ChainState) -> Callable[[int], ChainState]:
+    """Return a function that puts the state back to what it is now, in the same memory, with a stream of its own."""
+    K, lik, alpha = state.n_features, state.lik, state.alpha
+    columns = {name: getattr(lik, name)[:K].copy() for name in ("z", "cross", "weights")}
+    whole = {name: getattr(lik, name).copy() for name in ("residuals", "scales")}
+    gram, links, owners = lik.gram[:K, :K].copy(), state.links[:K].copy(), state.owners[:K].copy()
 
-    def copy(seed: int) -> ChainState:
-        new = sampler.unpack(packed)
-        new.process, new.rng = process, np.random.default_rng(seed)
-        new.statistics.clear()
-        return new
+    def rewind(seed: int) -> ChainState:
+        lik = state.lik
+        for name, values in columns.items():
+            getattr(lik, name)[:K] = values
+        for name, values in whole.items():
+            getattr(lik, name)[:] = values
+        lik.gram[:K, :K], state.links[:K], state.owners[:K] = gram, links, owners
+        lik.sizes[0] = K
+        state.alpha, state.rng = alpha, np.random.default_rng(seed)
+        state.statistics.clear()
+        return state
 
-    return copy
+    return rewind
