@@ -79,9 +79,7 @@ class Browser:
 
     def _call(self, method: str, path: str, body: Any) -> Any:
         text = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            self._root + path, text, {"Content-Type": "application/json"}, method=method
-        )
+        request = urllib.request.Request(self._root + path, text, {"Content-Type": "application/json"}, method=method)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(request, timeout=60) as answer:
@@ -95,11 +93,10 @@ class Browser:
 
     def look(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
         """Set the size of the page and the colour scheme that its reader prefers."""
-        self.cdp(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.cdp("Emulation.setEmulatedMedia", features=[scheme])
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        # Where scrolling takes its time, clicks go astray.
+        wanted = {"prefers-color-scheme": "dark" if dark else "light", "prefers-reduced-motion": "reduce"}
+        self.cdp("Emulation.setEmulatedMedia", features=[{"name": k, "value": v} for k, v in wanted.items()])
 
     def open(self, path: Path) -> None:
         """Load a file and wait until its script has run."""
@@ -134,8 +131,10 @@ class Browser:
         self._call("POST", f"/element/{self._element(selector)[_ELEMENT]}/value", {"text": keys})
 
     def pointer(self, selector: str, *steps: tuple[str, float, float]) -> None:
-        """Move a mouse: ``("move", x, y)`` from the upper left corner of an element, ``("down", 0, 0)``, ``("up", 0, 0)``."""
-        self.run("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", selector)
+        """Use a mouse: ``("move", x, y)`` from the upper left of an element, ``("down", 0, 0)``, ``("up", 0, 0)``."""
+        self.run(
+            "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", selector
+        )
         left, top = self.run(
             "const b = document.querySelector(arguments[0]).getBoundingClientRect(); return [b.left, b.top]", selector
         )

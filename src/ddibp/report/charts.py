@@ -59,6 +59,13 @@ def bars(law: dict[int, float]) -> list[dict[str, Any]]:
     ]
 
 
+def _ticks(end: float) -> list[float]:
+    """Return round numbers from 0 to the end."""
+    power = 10.0 ** np.floor(np.log10(end / 4.0))
+    step = next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= end / 5.0)
+    return [k * step for k in range(int(end / step + 1e-9) + 1)]
+
+
 def decay(posterior: Posterior, probability: float) -> dict[str, Any] | None:
     """Return the curves of a learned decay; None if there is none."""
     learned = getattr(getattr(specification(posterior, "prior"), "decay", None), "learned", {})
@@ -79,6 +86,6 @@ def decay(posterior: Posterior, probability: float) -> dict[str, Any] | None:
         "band": points(np.concatenate([across, across[::-1]]), np.concatenate([low, high[::-1]])),
         "median": points(across, median),
         "assumed": points(across, assumed),
-        "ticks": [(f"{width * share:.4g}", figure(share * d[-1])) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
+        "ticks": [(f"{width * value / d[-1]:.4g}", figure(value)) for value in _ticks(float(d[-1]))],
         "half": figure(found.distances[crossing[0]], 2) if len(crossing) else None,
     }

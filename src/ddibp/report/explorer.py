@@ -103,10 +103,11 @@ def weight_table(findings: Findings, labels: Labels) -> dict[str, Any]:
     columns = np.sort(np.argsort(-np.abs(W).max(axis=0, initial=0.0), kind="stable")[:kept])
     # Each column has its own unit, so each is coloured by its own largest weight.
     largest = np.maximum(np.abs(W).max(axis=0, initial=0.0), np.finfo(float).tiny)
+    decimals = np.clip(2 - np.floor(np.log10(largest)), 0, 8).astype(int)
     cells = [
         [
             {
-                "text": _signed(W[k, m]),
+                "text": f"{W[k, m]:+.{decimals[m]}f}".replace("-", "−"),
                 "sign": "negative" if W[k, m] < 0 else "positive",
                 "strength": f"{100 * abs(W[k, m]) / largest[m]:.0f}",
                 "sd": None if sd is None else figure(sd[k, m], 2),

@@ -29,7 +29,7 @@ _SYMBOLS = {
     "beta": ("β", "decay: how fast sharing falls with distance"),
     "nu": ("ν", "decay: how far sharing reaches"),
     "gamma": ("γ", "mass"),
-    "sigma_x": ("σₓ", "standard deviation of the noise"),
+    "sigma_x": ("σ_x", "standard deviation of the noise"),
     "sigma_w": ("σ_w", "standard deviation of the weights"),
     "n_features": ("K", "number of features"),
     "log_likelihood": ("log likelihood", "log density of the data given features"),
@@ -82,7 +82,7 @@ def parameters(posterior: Posterior, probability: float) -> list[dict[str, str]]
     for name, value in _flat(specification(posterior, "prior"), specification(posterior, "likelihood")):
         row = {"symbol": symbol(name)[0], "name": name, "meaning": symbol(name)[1], "came": "–"}
         if isinstance(value, Gamma):
-            row["assumed"] = f"Gamma({value.shape:g}, {value.rate:g}), mean {figure(value.mean)}"
+            row["assumed"] = f"Gamma({value.shape:g}, {value.rate:g})"
             if name in scalars:
                 x = scalars[name].to_numpy()
                 low, high = np.quantile(x, [(1 - probability) / 2, (1 + probability) / 2])
@@ -122,20 +122,21 @@ def snippet(posterior: Posterior) -> str:
     known = [name for name in classes if name in ddibp.__all__]
     lines = [f"from ddibp import {', '.join([*known, 'sample_posterior'])}"]
     lines += [f"# {name} is a class of your own: import it" for name in classes if name not in known]
-    n, M = posterior.observed.shape
-    lines += ["", f"# X: the data, {n} rows by {M} columns, NaN where missing"]
+    lines += ["", f"# X: the data, an array of shape {posterior.observed.shape}, NaN where missing"]
     calls = [_code(posterior, "prior"), _code(posterior, "likelihood"), "X"]
     for argument, variable in (("covariates", "t"), ("groups", "groups")):
         if argument in posterior.context:
-            shape = " by ".join(map(str, posterior.context[argument].shape))
-            lines.append(f"# {variable}: the {argument} of the rows, {shape}")
+            lines.append(
+                f"# {variable}: the {argument} of the rows, an array of shape {posterior.context[argument].shape}"
+            )
             calls.append(f"{argument}={variable}")
     seed = _seed(plan["seed"])
     if seed.startswith("np."):
         lines.insert(0, "import numpy as np")
     calls += [f"{key}={plan[key]}" for key in ("draws", "tune", "chains", "thin")] + [f"seed={seed}"]
     if "schedule" in settings:
-        calls.append(f"schedule={[(name, frequency) for name, frequency in settings['schedule']]!r}")
+        moves = "".join(f"        {(name, frequency)!r},\n" for name, frequency in settings["schedule"])
+        calls.append(f"schedule=[\n{moves}    ]")
     if "start" in settings:
         calls.append(f"start={settings['start']!r}")
     body = "".join(f"    {call},\n" for call in calls)

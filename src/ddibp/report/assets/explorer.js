@@ -38,9 +38,11 @@
   function filter() {
     const least = get("presence").value / 100, rows = +get("size").value;
     const { order } = view.layout;
+    // Where it is more likely than not: single rows of the best draw may be chance.
     const onset = data.features.map((_, k) => {
-      for (let spot = 0; spot < n; spot++) if (packed.reference[k * n + order[spot]]) return spot;
-      return n;
+      const first = (values) => order.findIndex((i) => values[k * n + i] > 127);
+      const likely = first(packed.probabilities);
+      return likely >= 0 ? likely : n + first(packed.reference);
     });
     view.lanes = data.features.map((_, k) => k)
       .filter((k) => data.features[k].presence >= least - 1e-9 && data.features[k].size >= rows);
@@ -53,6 +55,8 @@
   }
 
   function paint() {
+    get("shade").hidden = view.feature === null;
+    if (view.feature !== null) get("shade").lastElementChild.textContent = `rows with feature ${data.features[view.feature].id}`;
     paintLanes(lanes, view, data, packed);
     paintData(picture, view, data, packed, imputedOf[view.column]);
     const whole = view.from <= view.layout.low && view.to >= view.layout.high;
@@ -214,11 +218,6 @@
     };
     holder.addEventListener("pointerup", release);
     holder.addEventListener("pointercancel", release);
-    holder.addEventListener("pointerleave", () => {
-      if (view.pinned || held) return;
-      view.spot = null;
-      point();
-    });
     holder.addEventListener("dblclick", (event) => zoom(0.5, valueAt(surface, event)));
     holder.addEventListener("wheel", (event) => {
       if (event.ctrlKey || event.metaKey) {

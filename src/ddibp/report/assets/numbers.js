@@ -10,6 +10,12 @@ function show(x, digits = 4) {
   return text.replace(/-/g, MINUS);
 }
 
+function fixed(x, decimals) {
+  if (x === null || !Number.isFinite(x)) return "\u2013";
+  if (Math.abs(x) >= 1e9) return show(x);
+  return x.toLocaleString("en", { minimumFractionDigits: decimals, maximumFractionDigits: decimals }).replace("-", MINUS);
+}
+
 // Covariates such as years are names rather than amounts: no separators, all digits that they have.
 const place = (x) => String(+x.toPrecision(6)).replace("-", MINUS);
 

@@ -229,7 +229,7 @@ function paintData(surface, view, data, packed, imputed) {
   const y = (v) => floor - 4 - (floor - 4 - top) * (v - low) / (high - low);
 
   const spots = cells(view, width);
-  if (view.feature !== null && view.feature !== undefined) {
+  if (view.feature !== null) {
     pen.fillStyle = ink.accent;
     for (const cell of spots) {
       pen.globalAlpha = 0.16 * mean(packed.reference, view.feature * n, order, cell) / 255;

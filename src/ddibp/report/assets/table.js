@@ -33,7 +33,8 @@
       tr.append(head);
       if (data.at) tr.append(make("td", "", place(line.at)));
       tr.append(make("td", "words", line.column));
-      for (const key of ["mean", "sd", "low", "high"]) tr.append(make("td", "", show(line[key], key === "sd" ? 3 : 4)));
+      const decimals = line.sd > 0 ? Math.min(Math.max(1 - Math.floor(Math.log10(line.sd)), 0), 8) : 4;
+      for (const key of ["mean", "sd", "low", "high"]) tr.append(make("td", "", fixed(line[key], decimals)));
       return tr;
     }));
     const visible = Math.min(shown, chosen.length);
