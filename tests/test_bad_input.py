@@ -95,7 +95,8 @@ def a_foreign_folder(s: Situation) -> None:
 
 def a_run_in_use(s: Situation) -> None:
     with_run(s)
-    fcntl.flock(s.opened.enter_context(open("run/.lock", "a")), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    lock = s.opened.enter_context(Path("run/.lock").open("a"))  # noqa: SIM115
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def a_damaged_part(s: Situation) -> None:

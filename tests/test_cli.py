@@ -396,25 +396,14 @@ def test_a_bug_is_not_dressed_up_as_a_user_s_mistake(monkeypatch):
 # Help, version, demo, registry
 
 
-@pytest.mark.parametrize("command", ["simulate", "sharing", "demo"])
+@pytest.mark.parametrize("command", ["simulate", "sharing"])
 def test_examples_in_the_help_run(command):
     text = succeed(f"{command} --help").stdout
     examples = [line.strip() for line in text.splitlines() if line.startswith("    ddibp ")]
     assert len(examples) == 2
     for example in examples:
         assert example.startswith(f"ddibp {command}")
-        if command != "demo":  # run by its own test, once
-            succeed(example.removeprefix("ddibp "))
-
-
-def test_demo_lists_what_it_wrote(tmp_path):
-    result = succeed("demo --out pictures")
-    lines = result.stdout.splitlines()
-    assert len(lines) == 10
-    assert sorted(tmp_path / line for line in lines) == sorted((tmp_path / "pictures").iterdir())
-    write("taken", "")
-    fail("demo --out taken", "'taken' is a file")
-    fail("demo --out taken/below", "taken/below: Not a directory", code=1)
+        succeed(example.removeprefix("ddibp "))
 
 
 def test_version():

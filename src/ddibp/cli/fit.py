@@ -108,11 +108,11 @@ def fit(data: str, **options: Any) -> None:
     click.echo(f"{plan.description}\n{plan.prior!r}", err=True)
     posterior, interruption = fitting.sample(plan, options)
     click.echo(repr(posterior).strip("<>"), err=True)
-    for warning in posterior.diagnostics().warnings:
-        click.echo(f"Warning: {warning}", err=True)
     if interruption:
-        click.echo(f"{interruption} Go on with the same command and --resume.", err=True)
+        click.echo(interruption, err=True)
         raise click.exceptions.Exit(INTERRUPTED)
+    for warning in posterior.warnings:
+        click.echo(f"Warning: {warning}", err=True)
     click.echo(f"The run is in {options['out']}: see ddibp summary, impute, transform and report.", err=True)
     if options["strict"] and posterior.warnings:
         raise click.exceptions.Exit(DOUBTFUL)

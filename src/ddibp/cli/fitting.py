@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddibp.cli import cells, model
+from ddibp.cli.group import shortened
 from ddibp.cli.runs import Record, read_record, write_record
 from ddibp.cli.scaling import check_columns, choose_scaling
 from ddibp.cli.tables import Table, listed, naming, read_table
@@ -96,8 +96,8 @@ def sample(plan: Plan, options: dict[str, Any]) -> tuple[Posterior, str]:
     with naming(out, _FULL), warnings.catch_warnings(record=True) as caught:
         warnings.filterwarnings("always", "Interrupted", RuntimeWarning)
         posterior = run(plan.sampler, **numbers, seed=seed, n_jobs=jobs, checkpoint=out, progress=not options["quiet"])
-    told = [str(warning.message) for warning in caught]
-    interruption = next((re.sub(r" The same call .*", "", text) for text in told if text.startswith("Interrupted")), "")
+    told = [shortened(str(warning.message)) for warning in caught]
+    interruption = next((text for text in told if text.startswith("Interrupted")), "")
     for text in told:
         if not text.startswith("Interrupted"):
             warnings.warn(text, stacklevel=2)

@@ -6,6 +6,7 @@ diagnostics warn and ``--strict`` was given. 130: interrupted.
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,15 @@ from ddibp import __version__
 
 FAILED, BAD_INPUT, DOUBTFUL, INTERRUPTED = 1, 2, 3, 130
 
+GO_ON = "Go on with the same command and --resume."
+
 # What messages for Python call by its argument, in the words of the shell.
 _IN_THE_SHELL = {
     "Window(nu), or cutoff=1e-6 (decays below the cutoff count as 0; decay.reach(1e-6) tells the distance), "
     "or split the rows by groups=.": "--decay window, or --cutoff 1e-6 (decays below it count as 0), "
     "or split the rows by --group.",
     "give another folder as checkpoint": "name another folder by --out",
+    "Run again with the same checkpoint to complete it.": GO_ON,
 }
 
 
@@ -43,12 +47,12 @@ class _Main(click.Group):
                 warnings.showwarning = _warn
                 return super().invoke(ctx)
         except KeyboardInterrupt as interruption:
-            click.echo(_shortened(str(interruption)) or "Interrupted.", err=True)
+            click.echo(shortened(str(interruption)) or "Interrupted.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             raise
         except (ValueError, TypeError) as error:
-            raise BadInput(_shortened(str(error))) from None
+            raise BadInput(shortened(str(error))) from None
         except ImportError as error:
             raise BadInput(str(error)) from None
         except MemoryError as error:
@@ -59,22 +63,22 @@ class _Main(click.Group):
 
 def _of_the_system(error: OSError) -> click.ClickException:
     if error.errno is None:  # raised by this package, about a path that was given
-        return BadInput(_shortened(str(error)))
-    where = f"{_shortened(str(error.filename))}: " if error.filename else ""
+        return BadInput(shortened(str(error)))
+    where = f"{shortened(str(error.filename))}: " if error.filename else ""
     remedies = getattr(error, "__notes__", [])
     return click.ClickException(" ".join([f"{where}{error.strerror}.", *remedies]))
 
 
-def _shortened(message: str) -> str:
+def shortened(message: str) -> str:
     """Return a message in one line, with paths and arguments as the user would type them."""
     line = " ".join(message.split()).replace(f"{Path.cwd()}/", "")
     for python, shell in _IN_THE_SHELL.items():
         line = line.replace(python, shell)
-    return line
+    return re.sub(r"The same call goes on from .*\.$", GO_ON, line)
 
 
 def _warn(message: Any, *_: Any, **__: Any) -> None:
-    click.echo(f"Warning: {_shortened(str(message))}", err=True)
+    click.echo(f"Warning: {shortened(str(message))}", err=True)
 
 
 @click.group(cls=_Main, context_settings={"help_option_names": ["-h", "--help"]})

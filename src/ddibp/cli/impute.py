@@ -110,7 +110,7 @@ def _entries(run: Run, probability: float) -> dict[str, list[str]]:
     draws = run.record.to_scaling().back(run.imputation_draws(), where)
     tail = (1.0 - probability) / 2.0
     low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
-    figures = {"mean": _means(run), "sd": draws.std(axis=0), "low": low, "high": high}
+    figures = {"mean": _means(run), "sd": draws.std(axis=0, ddof=min(1, len(draws) - 1)), "low": low, "high": high}
     names = [run.record.columns[column] for column in where]
     places = {name: decimals(run.table[name]) for name in run.record.columns}
     labels = run.row_names()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ddibp.cli.group import DOUBTFUL
+from ddibp.cli.group import DOUBTFUL, shortened
 
 _MOST_LISTED = 6
 
@@ -39,6 +39,6 @@ def summary(run: Path, strict: bool) -> None:
     click.echo(f"features    {', '.join(f'{k} ({law[k]:.0%})' for k in likely)}{more}\n")
     click.echo(repr(posterior.diagnostics()).removesuffix("\n".join(posterior.diagnostics().warnings)).rstrip())
     for warning in posterior.warnings:
-        click.echo(f"\nWarning: {warning}")
+        click.echo(f"\nWarning: {shortened(warning)}")
     if strict and posterior.warnings:
         raise click.exceptions.Exit(DOUBTFUL)
