@@ -19,6 +19,7 @@ _HOMES = {
     "Proximity": "ddibp.proximity",
     "Window": "ddibp.proximity",
     "Gamma": "ddibp.hyperpriors",
+    "InverseGamma": "ddibp.hyperpriors",
     "DDIBP": "ddibp.priors",
     "DHBP": "ddibp.priors",
     "IBP": "ddibp.priors",
@@ -41,6 +42,7 @@ __all__ = [
     "Draw",
     "Exponential",
     "Gamma",
+    "InverseGamma",
     "LinearGaussian",
     "Logistic",
     "Posterior",
@@ -63,7 +65,7 @@ __all__ = [
 if TYPE_CHECKING:
     from ddibp import contract, datasets, plots, registry, sampling, sharing, summaries, testing
     from ddibp.contract import Draw
-    from ddibp.hyperpriors import Gamma
+    from ddibp.hyperpriors import Gamma, InverseGamma
     from ddibp.laws import SharingLaw
     from ddibp.likelihoods import LinearGaussian
     from ddibp.priors import DDIBP, DHBP, IBP

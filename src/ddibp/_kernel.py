@@ -8,6 +8,7 @@ directly or through others.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
 from collections.abc import Callable, Iterator
@@ -61,6 +62,20 @@ def _imported_names(tree: ast.AST) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+_listeners: list[Callable[[], None]] = []
+
+
+@contextlib.contextmanager
+def announcing(say: Callable[[], None]) -> Iterator[None]:
+    """Call ``say`` once, before the first kernel that is not in the cache is compiled."""
+    _listeners.append(say)
+    try:
+        yield
+    finally:
+        if say in _listeners:
+            _listeners.remove(say)
+
+
 class _PackageCache(caching.FunctionCache):  # type: ignore[misc]
     """Numba's function cache, stamped with the digest of all sources that a function may depend on."""
 
@@ -71,6 +86,14 @@ class _PackageCache(caching.FunctionCache):  # type: ignore[misc]
             filename_base=self._impl.filename_base,
             source_stamp=source_digest(Path(function.__code__.co_filename)),
         )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return compiled code from the disk, or None, after which Numba compiles."""
+        found = super().load_overload(sig, target_context)
+        if found is None:
+            while _listeners:
+                _listeners.pop()()
+        return found
 
 
 # Sums may be taken in any order, so that they use vector instructions; infinities and NaN keep their meaning.

@@ -1,4 +1,4 @@
-"""Priors on positive parameters: a parameter given as a ``Gamma`` is learned, one given as a number is fixed."""
+"""Priors on positive parameters: a parameter given as one of these is learned, one given as a number is fixed."""
 
 from __future__ import annotations
 
@@ -60,3 +60,60 @@ class Gamma(Spec):
         """
         a, b = self.shape, self.rate
         return a * math.log(b) - math.lgamma(a) + math.lgamma(a + events) - (a + events) * math.log(b + exposure)
+
+
+@dataclass(frozen=True)
+class InverseGamma(Spec):
+    r"""Prior of a standard deviation :math:`\sigma` whose square is inverse-gamma.
+
+    The variance has the density :math:`b^a v^{-a-1} e^{-b/v} / \Gamma(a)` on :math:`v = \sigma^2 > 0`: the conjugate
+    choice, from which `LinearGaussian` with ``collapsed=False`` draws scales directly.
+
+    Parameters
+    ----------
+    shape : float
+        :math:`a > 0`.
+    scale : float
+        :math:`b > 0`; the mean of the variance is :math:`b / (a - 1)`.
+
+    Examples
+    --------
+    >>> from ddibp import InverseGamma, LinearGaussian
+    >>> LinearGaussian(sigma_x=InverseGamma(3.0, 0.5), sigma_w=1.0)
+    LinearGaussian(sigma_x=InverseGamma(shape=3.0, scale=0.5), sigma_w=1.0, collapsed=True)
+    >>> round(InverseGamma(3.0, 0.5).mean, 4)
+    0.47
+    """
+
+    shape: float = 1.0
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check.number("shape", self.shape, low=0.0, open_low=True)
+        _check.number("scale", self.scale, low=0.0, open_low=True)
+
+    @property
+    def mean(self) -> float:
+        r"""Mean of :math:`\sigma`: :math:`\sqrt{b}\,\Gamma(a - 1/2)/\Gamma(a)`; infinite for :math:`a \le 1/2`."""
+        if self.shape <= 0.5:
+            return math.inf
+        return math.sqrt(self.scale) * math.exp(math.lgamma(self.shape - 0.5) - math.lgamma(self.shape))
+
+    def sample(self, rng: np.random.Generator) -> float:
+        r"""Draw one value of :math:`\sigma`."""
+        return self.given(0, 0.0, rng)
+
+    def given(self, count: int, squares: float, rng: np.random.Generator) -> float:
+        r"""Draw :math:`\sigma` given ``count`` values from :math:`N(0, \sigma^2)` with this sum of squares."""
+        return math.sqrt((self.scale + 0.5 * squares) / float(rng.gamma(self.shape + 0.5 * count)))
+
+    def logpdf(self, sigma: float) -> float:
+        r"""Log density of :math:`\sigma`, which is :math:`2\sigma` times that of the variance."""
+        if sigma <= 0.0:
+            return -math.inf
+        log_sigma = math.log(sigma)
+        constant = self.shape * math.log(self.scale) - math.lgamma(self.shape) + math.log(2.0)
+        return constant - (2.0 * self.shape + 1.0) * log_sigma - self.scale * math.exp(-2.0 * log_sigma)
+
+
+ScalePrior = (Gamma, InverseGamma)

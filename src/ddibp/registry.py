@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ddibp._spec import Spec
-from ddibp.hyperpriors import Gamma
+from ddibp.hyperpriors import Gamma, InverseGamma
 from ddibp.likelihoods import LinearGaussian
 from ddibp.priors import DDIBP, DHBP, IBP
 from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Window
@@ -92,7 +92,7 @@ def restore(description: Any) -> Any:
     if not isinstance(description, dict):
         return description
     name = description["class"]
-    known = {cls.__name__: cls for cls in (*_DECAYS.values(), *_PRIORS.values(), Gamma, LinearGaussian)}
+    known = {cls.__name__: cls for cls in (*_DECAYS.values(), *_PRIORS.values(), Gamma, InverseGamma, LinearGaussian)}
     if name == CustomDecay.__name__:
         raise ValueError(
             f"the decay {description['function']} is a function of yours, which a description does not hold: "

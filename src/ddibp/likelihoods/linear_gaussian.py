@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ddibp import _check
 from ddibp._random import RandomState, as_generator
 from ddibp._spec import Spec
-from ddibp.hyperpriors import Gamma
+from ddibp.hyperpriors import Gamma, InverseGamma, ScalePrior
 
 FloatArray = NDArray[np.float64]
 
@@ -46,9 +46,9 @@ class LinearGaussian(Spec):
 
     Parameters
     ----------
-    sigma_x, sigma_w : float or Gamma
+    sigma_x, sigma_w : float, Gamma, InverseGamma or None
         Standard deviations of the noise and of the weights. A number is fixed; a `Gamma` is a prior on the standard
-        deviation, which is then learned.
+        deviation, an `InverseGamma` one on its square; it is then learned. None stands for ``Gamma(1, 1)``.
     collapsed : bool
         Sample with the weights summed out (missing entries are then imputed in every iteration), or with weights that
         are part of the state (missing entries are then left out exactly).
@@ -62,13 +62,15 @@ class LinearGaussian(Spec):
     -3.1167
     """
 
-    sigma_x: float | Gamma = field(default_factory=lambda: Gamma(1.0, 1.0))
-    sigma_w: float | Gamma = field(default_factory=lambda: Gamma(1.0, 1.0))
+    sigma_x: float | Gamma | InverseGamma | None = field(default_factory=Gamma)
+    sigma_w: float | Gamma | InverseGamma | None = field(default_factory=Gamma)
     collapsed: bool = True
 
     def __post_init__(self) -> None:
         for name in ("sigma_x", "sigma_w"):
-            if not isinstance(getattr(self, name), Gamma):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, Gamma())
+            if not isinstance(getattr(self, name), ScalePrior):
                 _check.number(name, getattr(self, name), low=0.0, open_low=True)
         _check.flag("collapsed", self.collapsed)
 
@@ -120,7 +122,7 @@ class LinearGaussian(Spec):
         Z = _check.binary_matrix("Z", Z).astype(np.float64)
         M = _check.count("n_outputs", n_outputs, low=1)
         sigma_x, sigma_w = (
-            value.sample(generator) if isinstance(value, Gamma) else float(value)
+            value.sample(generator) if isinstance(value, ScalePrior) else float(value)  # type: ignore[arg-type]
             for value in (self.sigma_x, self.sigma_w)
         )
         W = sigma_w * generator.standard_normal((Z.shape[1], M))
@@ -128,7 +130,7 @@ class LinearGaussian(Spec):
 
     def _numbers(self) -> tuple[float, float]:
         for name in ("sigma_x", "sigma_w"):
-            if isinstance(getattr(self, name), Gamma):
+            if isinstance(getattr(self, name), ScalePrior):
                 raise ValueError(
                     f"{name} has a prior, {getattr(self, name)!r}; a density needs a number: set_params({name}=0.5)."
                 )

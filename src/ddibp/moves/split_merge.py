@@ -1,8 +1,9 @@
 r"""Splitting a column in two and merging two, over pairs of active entries.
 
 An ordered pair of active entries (i, k), (j, l) is drawn. In one column, k = l, the column is split into a with i and b
-with j; its other rows go to a, b or both, in random order, by how well running weights of a and b explain them. In two
-columns that do not both have i or j, they are merged. The same code draws an allocation and evaluates a given one.
+with j; its other rows go to a, b or both, by how well running weights of a and b explain them and by how strongly they
+are tied to the rows that went there before. In two columns that do not both have i or j, they are merged. The same code
+draws an allocation and evaluates a given one.
 """
 
 from __future__ import annotations
@@ -14,28 +15,59 @@ import numpy as np
 from ddibp._kernel import kernel
 from ddibp.moves.evidence import Evidence
 
+_LEAST_TIE = 0.01  # rows may always go where nobody near them has gone
+
 
 @kernel
-def allocate(rng: Any, order: Any, i: int, j: int, given: bool, a: Any, b: Any, ev: Evidence) -> float:
+def _tie(row: int, gone: Any, rows: Any, followers: Any) -> float:
+    """Return how strongly a row is tied, either way, to the rows that have ``gone``."""
+    total = 0.0
+    for s in range(rows.indptr[row], rows.indptr[row + 1]):
+        total += rows.weights[s] * gone[rows.indices[s]]
+    for s in range(followers[0][row], followers[0][row + 1]):
+        total += followers[2][s] * gone[followers[1][s]]
+    return min(max(total, _LEAST_TIE), 1.0 - _LEAST_TIE)
+
+
+@kernel
+def allocate(
+    rng: Any,
+    order: Any,
+    i: int,
+    j: int,
+    given: bool,
+    a: Any,
+    b: Any,
+    exchangeable: bool,
+    rows: Any,
+    followers: Any,
+    ev: Evidence,
+) -> float:
     """Allocate the rows ``order`` (i and j left out) to a, b or both, or follow the given ones; return log density."""
     M = ev.sizes[0]
     ridge, variance = ev.numbers[3], ev.numbers[4]
     u_a, u_b = ev.rows[i, :M].copy(), ev.rows[j, :M].copy()
+    gone_a, gone_b = np.zeros(a.size, np.uint8), np.zeros(a.size, np.uint8)
+    gone_a[i] = gone_b[j] = 1
     n_a = n_b = 1.0
-    log_q = 0.0
-    log_w = np.empty(3)
+    log_q, seen = 0.0, 2.0
+    log_w, miss = np.empty(3), np.empty(3)
     for row in order:
-        miss_a = miss_b = miss_both = 0.0
+        miss[:] = 0.0
         for m in range(M):
             x, w_a, w_b = ev.rows[row, m], u_a[m] / (n_a + ridge), u_b[m] / (n_b + ridge)
-            miss_a += (x - w_a) ** 2
-            miss_b += (x - w_b) ** 2
-            miss_both += (x - w_a - w_b) ** 2
-        best = min(miss_a, miss_b, miss_both)
+            miss[0] += (x - w_a) ** 2
+            miss[1] += (x - w_b) ** 2
+            miss[2] += (x - w_a - w_b) ** 2
+        tie_a = n_a / (seen + 1.0) if exchangeable else _tie(row, gone_a, rows, followers)
+        tie_b = n_b / (seen + 1.0) if exchangeable else _tie(row, gone_b, rows, followers)
+        seen += 1.0
+        best = miss.min()
         total = 0.0
         for choice in range(3):
-            miss = miss_a if choice == 0 else (miss_b if choice == 1 else miss_both)
-            log_w[choice] = max(-(miss - best) / (2.0 * variance), -20.0)
+            log_w[choice] = max(-(miss[choice] - best) / (2.0 * variance), -20.0)
+            log_w[choice] += np.log(1.0 - tie_a if choice == 1 else tie_a)
+            log_w[choice] += np.log(1.0 - tie_b if choice == 0 else tie_b)
             total += np.exp(log_w[choice])
         if given:
             chosen = 2 if a[row] == 1 and b[row] == 1 else (0 if a[row] == 1 else 1)
@@ -48,9 +80,11 @@ def allocate(rng: Any, order: Any, i: int, j: int, given: bool, a: Any, b: Any, 
             a[row], b[row] = chosen != 1, chosen != 0
         log_q += log_w[chosen] - np.log(total)
         if chosen != 1:
+            gone_a[row] = 1
             n_a += 1.0
             u_a += ev.rows[row, :M]
         if chosen != 0:
+            gone_b[row] = 1
             n_b += 1.0
             u_b += ev.rows[row, :M]
     return log_q

@@ -125,11 +125,12 @@ def activations(
     ax = ax or _axes.new_axes()
     for place, k in enumerate(lanes):
         points, curve = _order.mean_by_covariate(t, P[:, k])
-        ax.fill_between(points, place, place - _LANE * curve, color=_axes.DARK, alpha=0.25, lw=0.0)
+        ax.fill_between(points, place, place - _LANE * curve, step="mid", color=_axes.DARK, alpha=0.25, lw=0.0)
         if ends:
             bottom, top = (_order.mean_by_covariate(t, end[:, k])[1] for end in ends)
-            ax.fill_between(points, place - _LANE * bottom, place - _LANE * top, color=_axes.BRIGHT, alpha=0.6, lw=0.0)
-        ax.plot(points, place - _LANE * curve, color=_axes.DARK, lw=1.4)
+            edges = place - _LANE * bottom, place - _LANE * top
+            ax.fill_between(points, *edges, step="mid", color=_axes.BRIGHT, alpha=0.6, lw=0.0)
+        ax.plot(points, place - _LANE * curve, drawstyle="steps-mid", color=_axes.DARK, lw=1.3)
     ax.set_yticks(range(len(lanes)), [str(k) for k in lanes])
     ax.set(xlabel="row" if covariates is None else "covariate", ylabel="feature, by onset")
     ax.set_ylim(max(len(lanes), 1) - 0.7, -1.0)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_PIXELS = 1000
+_MOST_PARTED = 60
 
 
 def feature_matrix(
@@ -77,6 +78,10 @@ def feature_matrix(
     ax.set(xlabel="feature", ylabel="row", xlim=(-0.5, max(K, 1) - 0.5), ylim=(max(n, 1) - 0.5, -0.5))
     _axes.whole_ticks(ax.xaxis)
     _axes.whole_ticks(ax.yaxis)
+    if K <= _MOST_PARTED:
+        ax.set_xticks(np.arange(K + 1) - 0.5, minor=True)
+        ax.grid(axis="x", which="minor", color="white", lw=1.5)
+        ax.tick_params(axis="x", which="minor", length=0)
     if t is not None:
         ax.set(xlabel="feature, by onset", ylabel="covariate")
         _name_places(ax.yaxis, np.sort(t))

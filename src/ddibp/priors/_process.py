@@ -48,6 +48,11 @@ class ExchangeableProcess:
         none = np.empty(0)
         return CompressedRows(np.zeros(1, np.int64), np.empty(0, np.int32), none, none, none)
 
+    @property
+    def followers(self) -> tuple[Any, Any, FloatArray]:
+        """No followers: there are no links."""
+        return np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0)
+
     def log_unit_rates(self, Z: NDArray[np.bool_]) -> FloatArray:
         """Return the log rate of every column at mass 1."""
         return ibp_log_unit_rates(Z)

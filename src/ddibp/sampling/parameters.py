@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ddibp.hyperpriors import Gamma
+from ddibp.hyperpriors import Gamma, InverseGamma, ScalePrior
 
 if TYPE_CHECKING:
     from ddibp.sampling.sampler import PosteriorSampler
@@ -51,14 +51,25 @@ def draw_alpha(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
     return 1, 1
 
 
-def slice_scales(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
-    """Slice sample the log of sigma_x and of sigma_w, where they are learned, each given the other."""
-    density = _collapsed_density(state) if sampler.likelihood.collapsed else _instantiated_density(sampler, state)
+def draw_scales(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    r"""Draw sigma_x and sigma_w, where they are learned, each given the other.
+
+    With weights in the state and an `InverseGamma`, directly: :math:`\sigma_x^2 \mid W` is inverse-gamma with
+    :math:`\frac12` per observed entry and half the squared residuals added, :math:`\sigma_w^2` likewise with the
+    weights. Otherwise by slice sampling of the logarithm.
+    """
+    collapsed = sampler.likelihood.collapsed
+    density = _collapsed_density(state) if collapsed else _instantiated_density(sampler, state)
     tried = 0
     for place, prior in enumerate((sampler.likelihood.sigma_x, sampler.likelihood.sigma_w)):
-        if isinstance(prior, Gamma):
+        if isinstance(prior, InverseGamma) and not collapsed:
+            terms = state.lik.residuals if place == 0 else state.lik.weights[: state.n_features]
+            count = int((~sampler.missing).sum()) if place == 0 else terms.size
+            state.lik.scales[place] = prior.given(count, float((terms**2).sum()), state.rng)
+            tried += 1
+        elif isinstance(prior, ScalePrior):
 
-            def log_density(log_sigma: float, place: int = place, prior: Gamma = prior) -> float:
+            def log_density(log_sigma: float, place: int = place, prior: Gamma | InverseGamma = prior) -> float:
                 scales = list(state.lik.scales[:2])
                 scales[place] = math.exp(log_sigma)
                 if not 1e-150 < scales[place] < 1e150:

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ddibp._kernel import announcing
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -71,7 +73,8 @@ def reporting(
             fit=f"{scalars['log_joint']:.6g}",
         )
 
-    with bars:
+    compiling = "Compiling for this machine, which takes up to a minute and happens once."
+    with bars, announcing(lambda: bars.console.print(compiling)):
         yield report
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ddibp import _check, registry
 from ddibp.contract import Schedule
-from ddibp.hyperpriors import Gamma
+from ddibp.hyperpriors import Gamma, ScalePrior
 from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data, log_marginal
 from ddibp.moves import evidence as ev
 from ddibp.moves import singletons
@@ -147,7 +147,9 @@ class PosteriorSampler:
             state.Z, state.process.log_unit_rates(state.Z), state.process.unit_total, state.alpha
         )
         learned = {"alpha": self.prior.alpha, "sigma_x": self.likelihood.sigma_x, "sigma_w": self.likelihood.sigma_w}
-        log_hyper = sum(p.logpdf(numbers[k]) for k, p in (learned | self.learned_decay).items() if isinstance(p, Gamma))
+        log_hyper = sum(
+            p.logpdf(numbers[k]) for k, p in (learned | self.learned_decay).items() if isinstance(p, ScalePrior)
+        )
         return numbers | {
             "n_features": float(state.n_features),
             "log_likelihood": log_likelihood,
@@ -224,8 +226,9 @@ class PosteriorSampler:
         if self._process.has_links and self.likelihood.collapsed:
             moves["paper dishes"] = lambda state: births.all_dishes_at_once(self, state)
         moves["split and merge"] = lambda state: restructure.split_or_merge(self, state)
+        moves["combine"] = lambda state: restructure.combine(self, state)
         moves["alpha"] = lambda state: parameters.draw_alpha(self, state)
-        moves["scales"] = lambda state: parameters.slice_scales(self, state)
+        moves["scales"] = lambda state: parameters.draw_scales(self, state)
         if self.learned_decay:
             moves["decay"] = lambda state: parameters.slice_decay(self, state)
         if self.likelihood.collapsed and self.missing.any():
@@ -241,18 +244,21 @@ class PosteriorSampler:
                 raise ValueError("schedule 'paper' is the dd-IBP's; for an IBP use the default or a list of moves.")
             schedule = [("links", 1.0), ("paper dishes", 1.0)]
             return schedule + self._parameter_moves()
-        if self._process.has_links:
-            schedule.append(("links", 1.0))
-        if self._process.sequential:
-            schedule.append(("flips", 0.25 if self._process.has_links else 1.0))
-        schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0), ("split and merge", 2.0)]
+        if not self._process.has_links:
+            schedule.append(("flips", 1.0))
+        elif self._process.sequential:
+            schedule += [("links", 1.0), ("leaves", 1.0), ("flips", 0.25)]
+        else:
+            schedule += [("links", 0.5), ("leaves", 1.0), ("causes", 0.25)]
+        schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0)]
+        schedule += [("split and merge", 3.0), ("combine", 3.0)]
         return schedule + self._parameter_moves()
 
     def _parameter_moves(self) -> list[tuple[str, float]]:
         schedule = []
         if isinstance(self.prior.alpha, Gamma):
             schedule.append(("alpha", 1.0))
-        if isinstance(self.likelihood.sigma_x, Gamma) or isinstance(self.likelihood.sigma_w, Gamma):
+        if isinstance(self.likelihood.sigma_x, ScalePrior) or isinstance(self.likelihood.sigma_w, ScalePrior):
             schedule.append(("scales", 1.0))
         if self.learned_decay:
             schedule.append(("decay", 0.5))
@@ -313,8 +319,8 @@ class PosteriorSampler:
         spread = spread if spread > 0 else 1.0
         sigma_x, sigma_w = self.likelihood.sigma_x, self.likelihood.sigma_w
         return (
-            0.5 * spread if isinstance(sigma_x, Gamma) else float(sigma_x),
-            spread if isinstance(sigma_w, Gamma) else float(sigma_w),
+            0.5 * spread if isinstance(sigma_x, ScalePrior) else float(sigma_x),  # type: ignore[arg-type]
+            spread if isinstance(sigma_w, ScalePrior) else float(sigma_w),  # type: ignore[arg-type]
         )
 
     def _side_stream(self, state: ChainState) -> np.random.Generator:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ddibp.hyperpriors import Gamma
+from ddibp.hyperpriors import Gamma, ScalePrior
 from ddibp.sampling import births, parameters
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
     if isinstance(sampler.prior.alpha, Gamma):
         state.alpha = sampler.prior.alpha.sample(state.rng)
     for place, prior in enumerate((sampler.likelihood.sigma_x, sampler.likelihood.sigma_w)):
-        if isinstance(prior, Gamma):
+        if isinstance(prior, ScalePrior):
             state.lik.scales[place] = prior.sample(state.rng)
     for name, prior in sampler.learned_decay.items():
         state.decay[name] = prior.sample(state.rng)
