@@ -1,4 +1,4 @@
-"""Moves of the mass, of the scales of noise and weights, of decay parameters, and of missing entries."""
+"""Moves of the mass, of the scales of noise and weights, of decay parameters, and of what the data do not see."""
 
 from __future__ import annotations
 
@@ -146,22 +146,3 @@ def draw_causes(state: ChainState) -> tuple[int, int]:
     for k in range(state.n_features):
         state.draw_causes(k)
     return state.n_features, state.n_features
-
-
-def impute(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
-    """Draw weights, then the missing entries given them."""
-    K, rng = state.n_features, state.rng
-    Z = state.lik.z[:K].astype(float).T
-    sigma_x, sigma_w = state.lik.scales[:2]
-    precision = state.lik.gram[:K, :K] + (sigma_x / sigma_w) ** 2 * np.eye(K)
-    noise = rng.standard_normal((K, sampler.n_outputs))
-    if K:
-        lower = np.linalg.cholesky(precision)
-        mean = np.linalg.solve(precision, Z.T @ state.data)
-        weights = mean + sigma_x * np.linalg.solve(lower.T, noise)
-    else:
-        weights = noise
-    fitted = (Z @ weights)[sampler.missing]
-    state.data[sampler.missing] = fitted + sigma_x * rng.standard_normal(fitted.size)
-    sampler.refresh_data(state)
-    return fitted.size, fitted.size

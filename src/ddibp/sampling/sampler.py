@@ -22,7 +22,7 @@ from ddibp.priors._process import ExchangeableProcess, LinkedProcess, Process
 from ddibp.priors.ibp import count_rows
 from ddibp.proximity import Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
-from ddibp.sampling import births, parameters, restructure, starts, sweeps
+from ddibp.sampling import births, imputing, parameters, restructure, starts, sweeps
 from ddibp.sampling.state import ChainState, empty_likelihood
 
 FloatArray = NDArray[np.float64]
@@ -214,13 +214,14 @@ class PosteriorSampler:
         )
 
     def _moves(self) -> dict[str, Callable[[ChainState], tuple[int, int]]]:
+        collapsed = self.likelihood.collapsed
         moves: dict[str, Callable[[ChainState], tuple[int, int]]] = {}
         if self._process.has_links:
-            moves["links"] = lambda state: sweeps.relink(self, state)
-            moves["leaves"] = lambda state: sweeps.flip_leaves(self, state)
+            moves["links"] = lambda state: sweeps.relink(state, collapsed)
+            moves["leaves"] = lambda state: sweeps.flip_leaves(state, collapsed)
             moves["causes"] = parameters.draw_causes
-        moves["flips"] = lambda state: sweeps.flip_rows(self, state)
-        moves["singletons"] = lambda state: sweeps.redraw_singletons(self, state)
+        moves["flips"] = lambda state: sweeps.flip_rows(state, collapsed)
+        moves["singletons"] = lambda state: sweeps.redraw_singletons(state, collapsed)
         moves["births"] = lambda state: births.from_the_prior(self, state)
         moves["data births"] = lambda state: births.from_the_data(self, state)
         if self._process.has_links and self.likelihood.collapsed:
@@ -231,8 +232,9 @@ class PosteriorSampler:
         moves["scales"] = lambda state: parameters.draw_scales(self, state)
         if self.learned_decay:
             moves["decay"] = lambda state: parameters.slice_decay(self, state)
-        if self.likelihood.collapsed and self.missing.any():
-            moves["impute"] = lambda state: parameters.impute(self, state)
+        if collapsed and self.missing.any():
+            moves["impute"] = lambda state: imputing.impute(self, state)
+            moves["holes"] = lambda state: imputing.flip_and_impute(self, state)
         return moves
 
     def _named_schedule(self, name: str) -> list[tuple[str, float]]:
@@ -243,7 +245,7 @@ class PosteriorSampler:
             if not self._process.has_links:
                 raise ValueError("schedule 'paper' is the dd-IBP's; for an IBP use the default or a list of moves.")
             schedule = [("links", 1.0), ("paper dishes", 1.0)]
-            return schedule + self._parameter_moves()
+            return schedule + self._parameter_moves("impute")
         if not self._process.has_links:
             schedule.append(("flips", 1.0))
         elif self._process.sequential:
@@ -252,9 +254,9 @@ class PosteriorSampler:
             schedule += [("links", 0.5), ("leaves", 1.0), ("causes", 0.25)]
         schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0)]
         schedule += [("split and merge", 3.0), ("combine", 3.0)]
-        return schedule + self._parameter_moves()
+        return schedule + self._parameter_moves("holes")
 
-    def _parameter_moves(self) -> list[tuple[str, float]]:
+    def _parameter_moves(self, imputation: str) -> list[tuple[str, float]]:
         schedule = []
         if isinstance(self.prior.alpha, Gamma):
             schedule.append(("alpha", 1.0))
@@ -263,7 +265,7 @@ class PosteriorSampler:
         if self.learned_decay:
             schedule.append(("decay", 0.5))
         if self.likelihood.collapsed and self.missing.any():
-            schedule.append(("impute", 1.0))
+            schedule.append((imputation, 1.0))
         return schedule
 
     def append(self, state: ChainState, z: NDArray[np.uint8], owner: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ddibp.hyperpriors import Gamma, ScalePrior
-from ddibp.sampling import births, parameters
+from ddibp.sampling import births, imputing
 
 if TYPE_CHECKING:
     from ddibp.sampling.sampler import PosteriorSampler
@@ -25,7 +25,7 @@ def begin(sampler: PosteriorSampler, state: ChainState) -> None:
     if not sampler.likelihood.collapsed:
         state.lik.residuals[:] = np.where(sampler.missing, 0.0, state.data)
     elif sampler.missing.any():
-        parameters.impute(sampler, state)
+        imputing.impute(sampler, state)
     if sampler.start_from == "prior":
         _from_the_prior(sampler, state)
     elif sampler.start_from == "data":
@@ -63,6 +63,6 @@ def _from_the_data(sampler: PosteriorSampler, state: ChainState) -> None:
         sampler.append(state, z, owner)
         if state.process.has_links:
             state.process.draw_links(z, owner, state.links[state.n_features - 1], state.rng)
-        for name in ("links", "flips", "scales", "impute"):
+        for name in ("links", "leaves", "scales", "holes") if state.process.has_links else ("flips", "scales", "holes"):
             if name in sampler.moves:
                 sampler.moves[name](state)
