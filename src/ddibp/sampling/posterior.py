@@ -218,16 +218,13 @@ class Posterior:
         and standard deviations always use all draws.
         """
         tail = (1.0 - _check.number("probability", probability, low=0.0, high=1.0)) / 2.0
-        low, high = np.quantile(self._kept_imputations(), [tail, 1.0 - tail], axis=0)
+        low, high = np.quantile(self.imputation_draws(), [tail, 1.0 - tail], axis=0)
         return low, high
 
-    def _kept_imputations(self) -> FloatArray:
-        stride = max(int(state["stride"]) for state in self._states.values())
-        return np.concatenate([part["imputed"][part["imputed_draws"] % stride == 0] for part in self._parts()])
-
     def imputation_draws(self, most: int | None = None) -> FloatArray:
-        """Return draws of the missing entries, of shape (n, n_missing): all that are stored, or so many, evenly spaced."""
-        kept = self._kept_imputations()
+        """Return stored draws of the missing entries, of shape (n, n_missing): all, or so many, evenly spaced."""
+        stride = max(int(state["stride"]) for state in self._states.values())
+        kept = np.concatenate([part["imputed"][part["imputed_draws"] % stride == 0] for part in self._parts()])
         if most is None or _check.count("most", most, low=1) >= len(kept):
             return kept
         return kept[np.linspace(0, len(kept) - 1, most).round().astype(int)]
