@@ -292,6 +292,7 @@ def test_small_and_strange_runs_have_a_page_too():
     places = make_posterior(30, 2, 2, covariates=np.random.default_rng(0).random((30, 2)), groups=["a", "b"] * 15)
     found = Page(report.render_report(places))
     assert [c["name"] for c in json.loads(found.scripts["view-data"])["covariates"]] == ["covariate 0", "covariate 1"]
+    assert json.loads(found.scripts["view-data"])["groups"] == {"names": ["a", "b"], "of": [0, 1] * 15}
     assert "2, which share no features" in found.sections["fitted"]
     distances = np.abs(np.subtract.outer(np.arange(9.0), np.arange(9.0)))
     prior = DDIBP(Exponential(1.0), metric="precomputed")
@@ -405,8 +406,10 @@ def test_a_click_keeps_and_escape_lets_go(opened):
     assert opened.text("#row-readout") == kept
     opened.type("#lanes", "\ue00c")
     assert "kept" not in opened.text("#row-readout")
-    opened.pointer("#lanes", ("move", 600, 60))
+    opened.pointer("#lanes", ("move", 600, 60), ("down", 0, 0), ("up", 0, 0))
     assert opened.text("#row-readout").startswith("Row")
+    opened.click("#row-readout .pin")
+    assert "kept" not in opened.text("#feature-readout")
 
 
 @needs_browser
@@ -479,6 +482,19 @@ def test_ways_to_draw_all_paint_something_else(opened):
     before = opened.run(inked.replace("#lanes", "#data"))
     opened.run(choose, "column", "1")
     assert opened.run(inked.replace("#lanes", "#data")) != before
+
+
+@needs_browser
+def test_groups_stand_side_by_side(browser, tmp_path):
+    grouped = make_posterior(20, 2, 2, groups=["b", "a"] * 10)
+    browser.look()
+    browser.open(report.write_report(grouped, tmp_path / "grouped.html"))
+    assert browser.text("#window") == "group, then covariate a to b"
+    browser.type("#lanes", "\ue014")
+    assert "group a, covariate 1901" in browser.text("#row-readout")
+    browser.type("#lanes", "\ue014" * 10)
+    assert "group b, covariate 1900" in browser.text("#row-readout")
+    assert browser.log() == []
 
 
 @needs_browser

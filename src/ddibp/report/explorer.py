@@ -158,6 +158,7 @@ def view(posterior: Posterior, findings: Findings, labels: Labels) -> tuple[dict
         "rows": [int(i) for i in rows],
         "names": None if labels.rows is None else [labels.rows[i] for i in rows],
         "covariates": [{"name": name, "values": brief(t[rows], 9)} for name, t in labels.covariates[:_MOST_COVARIATES]],
+        "groups": _groups(posterior, rows),
         "chains": posterior.n_chains,
         "probabilities": bytes_of(found.probabilities),
         "low": bytes_of(found.low),
@@ -170,6 +171,14 @@ def view(posterior: Posterior, findings: Findings, labels: Labels) -> tuple[dict
         "sd": singles_of(findings.sd),
     }
     return data, notes
+
+
+def _groups(posterior: Posterior, rows: NDArray[np.intp]) -> dict[str, Any] | None:
+    given = posterior.context.get("groups")
+    if given is None:
+        return None
+    names, places = np.unique(given[rows], return_inverse=True)
+    return {"names": [str(name) for name in names], "of": places.tolist()}
 
 
 def _feature(findings: Findings, labels: Labels, k: int) -> dict[str, Any]:

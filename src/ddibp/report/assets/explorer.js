@@ -62,8 +62,7 @@
     const whole = view.from <= view.layout.low && view.to >= view.layout.high;
     const first = view.layout.order[find(view.layout.edges, view.from)];
     const last = view.layout.order[find(view.layout.edges, view.to - 1e-9 * (view.to - view.from))];
-    const where = (i) => view.layout.values ? place(view.layout.values[i]) : data.rows[i];
-    get("window").textContent = `${view.layout.axis} ${where(first)} to ${where(last)}${whole ? "" : " (zoomed in)"}`;
+    get("window").textContent = `${view.layout.axis} ${view.layout.where(first)} to ${view.layout.where(last)}${whole ? "" : " (zoomed in)"}`;
     get("zoom-out").disabled = get("reset").disabled = whole;
     get("pan-left").disabled = view.from <= view.layout.low;
     get("pan-right").disabled = view.to >= view.layout.high;
@@ -96,7 +95,13 @@
 
   function heading(text) {
     const h = make("h3", "", text);
-    if (view.pinned) h.append(make("span", "pin", "kept, Esc to let go"));
+    if (view.pinned) {
+      const pin = make("button", "pin", "kept \u00d7");
+      pin.type = "button";
+      pin.title = "Let go (Esc)";
+      pin.addEventListener("click", release);
+      h.append(pin);
+    }
     return h;
   }
 
@@ -108,6 +113,7 @@
     }
     const i = rowOf(view.spot), parts = [heading(rowName(i))];
     const said = data.covariates.map((c) => `${c.name} ${place(c.values[i])}`);
+    if (data.groups) said.unshift(`group ${data.groups.names[data.groups.of[i]]}`);
     if (data.names) said.push(`row ${data.rows[i]}`);
     if (said.length) parts.push(make("p", "muted", said.join(", ")));
     const has = data.features.map((f, k) => [k, packed.probabilities[k * n + i] / 255])

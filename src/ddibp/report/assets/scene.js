@@ -6,18 +6,28 @@ const LEFT = 54, RIGHT = 10, AXIS = 40;
 function layouts(data) {
   const n = data.rows.length;
   const found = [];
+  if (data.groups) {
+    // Rows of different groups share nothing, so that groups side by side are easier to read than mixed.
+    const { of, names } = data.groups, first = data.covariates[0];
+    const order = Int32Array.from(of.keys()).sort((a, b) => of[a] - of[b] || (first ? first.values[a] - first.values[b] : 0) || a - b);
+    const starts = Array.from(order, (i, spot) => spot === 0 || of[i] !== of[order[spot - 1]]);
+    found.push({
+      ...evenly(order, n), label: "group by group", axis: first ? `group, then ${first.name}` : "group", starts,
+      name: (v) => nameAt(v, (i) => names[of[order[i]]]), where: (i) => names[of[i]],
+    });
+  }
   data.covariates.forEach(({ name, values }) => {
     const order = Int32Array.from(values.keys()).sort((a, b) => values[a] - values[b] || a - b);
     const at = Array.from(order, (i) => values[i]);
     if (n > 1 && new Set(at).size === n) {
       const edges = Float64Array.from({ length: n + 1 }, (_, i) =>
         i === 0 ? at[0] - (at[1] - at[0]) / 2 : i === n ? at[n - 1] + (at[n - 1] - at[n - 2]) / 2 : (at[i - 1] + at[i]) / 2);
-      found.push({ label: `${name}, to scale`, axis: name, values, order, edges, name: place });
+      found.push({ label: `${name}, to scale`, axis: name, order, edges, name: place, where: (i) => place(values[i]) });
     }
-    found.push({ ...evenly(order, n), label: `${name}, evenly spaced`, axis: name, values, name: (v) => nameAt(v, (i) => place(at[i])) });
+    found.push({ ...evenly(order, n), label: `${name}, evenly spaced`, axis: name, where: (i) => place(values[i]), name: (v) => nameAt(v, (i) => place(at[i])) });
   });
   const order = Int32Array.from({ length: n }, (_, i) => i);
-  found.push({ ...evenly(order, n), label: "row number", axis: "row", name: (v) => nameAt(v, (i) => String(data.rows[i])) });
+  found.push({ ...evenly(order, n), label: "row number", axis: "row", where: (i) => String(data.rows[i]), name: (v) => nameAt(v, (i) => String(data.rows[i])) });
   for (const layout of found) {
     layout.low = layout.edges[0];
     layout.high = layout.edges[n];
@@ -118,6 +128,17 @@ function paintAxis(pen, view, width, top, ink) {
     pen.lineTo(x, top + 4);
     pen.stroke();
     pen.fillText(text, x, top + 7);
+  }
+  if (layout.starts) {
+    pen.beginPath();
+    layout.starts.forEach((starts, spot) => {
+      const x = LEFT + (spot - 0.5 - view.from) * scale;
+      if (!starts || x < LEFT || x > width - RIGHT) return;
+      pen.moveTo(x, 0);
+      pen.lineTo(x, top + 4);
+    });
+    pen.strokeStyle = ink.muted;
+    pen.stroke();
   }
   pen.fillText(layout.axis, LEFT + (width - LEFT - RIGHT) / 2, top + 23);
 }
