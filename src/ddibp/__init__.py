@@ -24,13 +24,15 @@ _HOMES = {
     "DHBP": "ddibp.priors",
     "IBP": "ddibp.priors",
     "LinearGaussian": "ddibp.likelihoods",
+    "LatentFeatureImputer": "ddibp.imputation",
+    "LatentFeatures": "ddibp.estimators",
     "Posterior": "ddibp.sampling",
     "load_posterior": "ddibp.sampling",
     "sample_posterior": "ddibp.sampling",
     "Draw": "ddibp.contract",
     "SharingLaw": "ddibp.laws",
 }
-_MODULES = ("contract", "datasets", "plots", "registry", "sampling", "sharing", "summaries", "testing")
+_MODULES = ("contract", "datasets", "plots", "prediction", "registry", "sampling", "sharing", "summaries", "testing")
 
 __all__ = [
     "DDIBP",
@@ -43,6 +45,8 @@ __all__ = [
     "Exponential",
     "Gamma",
     "InverseGamma",
+    "LatentFeatureImputer",
+    "LatentFeatures",
     "LinearGaussian",
     "Logistic",
     "Posterior",
@@ -54,6 +58,7 @@ __all__ = [
     "datasets",
     "load_posterior",
     "plots",
+    "prediction",
     "registry",
     "sample_posterior",
     "sampling",
@@ -63,9 +68,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from ddibp import contract, datasets, plots, registry, sampling, sharing, summaries, testing
+    from ddibp import contract, datasets, plots, prediction, registry, sampling, sharing, summaries, testing
     from ddibp.contract import Draw
+    from ddibp.estimators import LatentFeatures
     from ddibp.hyperpriors import Gamma, InverseGamma
+    from ddibp.imputation import LatentFeatureImputer
     from ddibp.laws import SharingLaw
     from ddibp.likelihoods import LinearGaussian
     from ddibp.priors import DDIBP, DHBP, IBP

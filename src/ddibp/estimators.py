@@ -19,6 +19,7 @@ from ddibp.hyperpriors import Gamma
 from ddibp.likelihoods import LinearGaussian
 from ddibp.prediction import extend, predict
 from ddibp.priors import DDIBP, IBP
+from ddibp.priors.ibp import count_rows
 from ddibp.proximity import Exponential, metrics
 from ddibp.sampling import sample_posterior
 
@@ -79,8 +80,8 @@ class FeatureModel(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
-    def _fit(self, X: Any, covariates: Any) -> FloatArray:
-        """Draw from the posterior; return the data in the caller's order."""
+    def _fit(self, X: Any, covariates: Any) -> tuple[FloatArray, Any]:
+        """Draw from the posterior; return the data, and the covariates that matter, in the caller's order."""
         _check.choice("scale", self.scale, (None, "center", "standardize"))  # type: ignore[arg-type]
         data, t = self._validated(X, covariates, reset=True)
         self._choose_scale(data)
@@ -91,6 +92,7 @@ class FeatureModel(BaseEstimator):  # type: ignore[misc]
                 "covariates must be given for a DDIBP, a time, a place, ... per row: pass covariates= to fit, or name "
                 "columns of X by covariate_columns=."
             )
+        place = None if isinstance(self.prior_, IBP) else t
         self.row_order_ = np.arange(len(data))
         if isinstance(self.prior_, DDIBP) and self.prior_.sequential and np.ndim(t) == 1 and len(t) == len(data):
             self.row_order_ = np.argsort(t, kind="stable")
@@ -108,7 +110,7 @@ class FeatureModel(BaseEstimator):  # type: ignore[misc]
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
-        return data
+        return data, place
 
     def _validated(self, X: Any, covariates: Any, *, reset: bool) -> tuple[FloatArray, Any]:
         """Return the data and the covariates of a table."""
@@ -139,8 +141,8 @@ class FeatureModel(BaseEstimator):  # type: ignore[misc]
             return data, None
         if t is None:
             raise ValueError("covariates must be given, as they were when the prior was fitted.")
-        if not hasattr(t, "tocoo") and len(t) != len(data):
-            raise ValueError(f"covariates describe {len(t)} rows, but X has {len(data)}; they must match.")
+        if count_rows(t) != len(data):
+            raise ValueError(f"covariates describe {count_rows(t)} rows, but X has {len(data)}; they must match.")
         return data, t
 
     def _seed(self) -> int:
@@ -260,7 +262,7 @@ class LatentFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureM
     >>> model = LatentFeatures(prior, draws=100, tune=50, chains=2).fit(X, covariates=t)
     >>> model.features_[:, 0].astype(int)
     array([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
-    >>> model.transform([[2.1, np.nan], [0.0, 0.1]], covariates=[4.5, 30.0]).round(2)
+    >>> model.transform([[2.1, np.nan], [0.0, 0.1]], covariates=[14.5, 30.0]).round(2)
     array([[1.],
            [0.]])
     """

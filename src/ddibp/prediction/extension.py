@@ -99,6 +99,24 @@ def extend(
     -------
     Extension
         Probabilities of the features, draws of them, and the row without noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ddibp import DDIBP, Exponential, LinearGaussian, prediction, sample_posterior
+    >>> t = np.arange(20.0)
+    >>> X = np.outer(t >= 10, [2.0, -1.0]) + 0.1 * np.random.default_rng(0).normal(size=(20, 2))
+    >>> prior = DDIBP(Exponential(0.5), alpha=1.0, sequential=True)
+    >>> plan = {"draws": 100, "tune": 50, "chains": 2, "progress": False}
+    >>> posterior = sample_posterior(prior, LinearGaussian(0.1, 1.0), X, covariates=t, **plan)
+    >>> new = [[2.1, np.nan], [np.nan, np.nan]]
+    >>> found = prediction.extend(posterior, new, [14.5, 20.0])
+    >>> found.probabilities.round(1)
+    array([[1. ],
+           [0.6]])
+    >>> found.mean.round(1)
+    array([[ 2.1, -1. ],
+           [ 1.2, -0.6]])
     """
     X, newcomers = _placed(posterior, X_new, covariates_new, groups_new, prior)
     n_draws = _check.count("draws", draws)
@@ -150,6 +168,19 @@ def predict(
     -------
     Prediction
         Log densities, means, standard deviations, draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ddibp import IBP, LinearGaussian, prediction, sample_posterior
+    >>> X = [[2.0, 0.0, 1.0], [2.1, 0.1, 1.1], [0.0, -0.1, 0.1]]
+    >>> plan = {"draws": 100, "tune": 50, "chains": 2, "progress": False}
+    >>> posterior = sample_posterior(IBP(1.0), LinearGaussian(0.1, 1.0), X, **plan)
+    >>> found = prediction.predict(posterior, [[1.9, 0.0, np.nan], [-3.0, 3.0, np.nan]])
+    >>> bool(found.log_density[0] > found.log_density[1])
+    True
+    >>> found.mean.round(1)[0, 2], found.completions.shape
+    (np.float64(1.0), (0, 2, 3))
     """
     X, newcomers = _placed(posterior, X_new, covariates_new, groups_new, prior)
     draws = _check.count("draws", draws, low=1)
