@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from browser import CHROMEDRIVER, CHROMIUM, Browser
-from ddibp import DDIBP, IBP, Exponential, Gamma, LinearGaussian, report, sample_posterior
-from ddibp.report import charts, explorer
+from ddibp import DDIBP, IBP, Exponential, Gamma, InverseGamma, LinearGaussian, Logistic, report, sample_posterior
+from ddibp.report import charts, explorer, model
 from ddibp.report.labels import Labels, figure
 from playback import make_posterior
 
@@ -113,6 +113,19 @@ def test_it_says_what_was_fitted(page, posterior):
     beta = posterior.data["posterior"]["beta"].to_numpy()
     low, high = np.quantile(beta, [0.05, 0.95])
     assert f"{beta.mean():.3g} ({low:.3g} to {high:.3g})" in text
+
+
+def test_every_parameter_is_listed_as_it_was_assumed():
+    prior = DDIBP(Logistic(2, Gamma(3.0, 1.5)), alpha=4)
+    likelihood = LinearGaussian(InverseGamma(3.0, 0.5), 1.0)
+    found = model.parameters(make_posterior(9, 2, 2, prior=prior, likelihood=likelihood), 0.9)
+    assert {p["name"]: p["assumed"] for p in found} == {
+        "beta": "fixed at 2",
+        "nu": "Gamma(3, 1.5)",
+        "alpha": "fixed at 4",
+        "sigma_x": "InverseGamma(3, 0.5) of the square",
+        "sigma_w": "fixed at 1",
+    }
 
 
 def test_warnings_are_told_in_words():
@@ -246,7 +259,7 @@ def test_the_code_on_the_page_repeats_the_run():
     )
     found = Page(report.render_report(posterior))
     code = found.sections["again"].split("Copy", 1)[1]
-    snippet = report.page.model.snippet(posterior)
+    snippet = model.snippet(posterior)
     assert " ".join(snippet.split()) in " ".join(code.split())
     names = {"X": X, "t": t}
     exec(snippet, names)
@@ -521,7 +534,7 @@ def test_the_button_copies_the_code(opened, posterior):
     opened.click("#copy")
     opened.run("return new Promise((done) => setTimeout(done, 100))")
     assert opened.text("#copy") == "Copied"
-    assert opened.run("return navigator.clipboard.readText()") == report.page.model.snippet(posterior)
+    assert opened.run("return navigator.clipboard.readText()") == model.snippet(posterior)
 
 
 @needs_browser

@@ -6,18 +6,20 @@ import platform
 import re
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import ddibp
 from ddibp._spec import Spec
-from ddibp.hyperpriors import Gamma
+from ddibp.hyperpriors import Gamma, InverseGamma
 from ddibp.report.labels import Labels, figure
 
 if TYPE_CHECKING:
     from ddibp.sampling import Posterior
 
+_HYPERPRIORS = (Gamma, InverseGamma)
 _DECAYS = {
     "Constant": "f(d) = 1",
     "Exponential": "f(d) = exp(−β d)",
@@ -81,8 +83,9 @@ def parameters(posterior: Posterior, probability: float) -> list[dict[str, str]]
     scalars = posterior.data["posterior"]
     for name, value in _flat(specification(posterior, "prior"), specification(posterior, "likelihood")):
         row = {"symbol": symbol(name)[0], "name": name, "meaning": symbol(name)[1], "came": "–"}
-        if isinstance(value, Gamma):
-            row["assumed"] = f"Gamma({value.shape:g}, {value.rate:g})"
+        if isinstance(value, _HYPERPRIORS):
+            row["assumed"] = f"{type(value).__name__}({', '.join(f'{x:g}' for x in value.get_params().values())})"
+            row["assumed"] += " of the square" if isinstance(value, InverseGamma) else ""
             if name in scalars:
                 x = scalars[name].to_numpy()
                 low, high = np.quantile(x, [(1 - probability) / 2, (1 + probability) / 2])
@@ -98,10 +101,11 @@ def _flat(*specifications: Any) -> Iterator[tuple[str, Any]]:
         if specification is None:
             continue
         for name, value in specification.get_params(deep=False).items():
-            if isinstance(value, Spec) and not isinstance(value, Gamma):
-                yield from _flat(value)
-            elif isinstance(value, (Gamma, float)) and name != "cutoff":
+            number = isinstance(value, Real) and not isinstance(value, bool) and name != "cutoff"
+            if number or isinstance(value, _HYPERPRIORS):
                 yield name, value
+            elif isinstance(value, Spec):
+                yield from _flat(value)
 
 
 def _headline(specification: Any, described: Any) -> str:
