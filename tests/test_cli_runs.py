@@ -124,7 +124,7 @@ def test_imputed_numbers_are_posterior_means_in_the_units_of_the_table():
     means = posterior.completed() * scale + center
     assert after["depth"][2] == f"{means[2, 0]:.3f}"  # two decimals more than the column has
     assert after["lead"][15] == f"{means[15, 2]:.4f}"
-    draws = np.concatenate([part["imputed"] for part in posterior._parts()])
+    draws = posterior.imputation_draws()
     logged = np.exp(draws[:, 1] * scale[1] + center[1])  # row 7, of which only zinc is missing
     assert after["zinc"][7] == f"{logged.mean():.5f}"
 

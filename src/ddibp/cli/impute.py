@@ -69,7 +69,7 @@ def _means(run: Run) -> NDArray[Any]:
     means = scaling.back(run.posterior.imputations().mean, where)
     logged = scaling.logged[where]
     if logged.any():
-        means[logged] = scaling.back(run.imputation_draws(), where)[:, logged].mean(axis=0)
+        means[logged] = scaling.back(run.posterior.imputation_draws(), where)[:, logged].mean(axis=0)
     return means
 
 
@@ -90,10 +90,11 @@ def _filled(run: Run, values: NDArray[Any]) -> dict[str, list[str]]:
 def _several(run: Run, n: int) -> dict[str, list[str]]:
     import numpy as np
 
-    draws = run.imputation_draws()
-    if n > len(draws):
-        raise ValueError(f"--draws must be at most {len(draws)}, the number of draws that the run has stored, got {n}.")
-    chosen = draws[np.linspace(0, len(draws) - 1, n).round().astype(int)]
+    chosen = run.posterior.imputation_draws(n)
+    if n > len(chosen):
+        raise ValueError(
+            f"--draws must be at most {len(chosen)}, the number of draws that the run has stored, got {n}."
+        )
     where = np.nonzero(run.posterior.missing)[1]
     tables = [_filled(run, run.record.to_scaling().back(values, where)) for values in chosen]
     label = "draw" if "draw" not in run.table.columns else "imputation_draw"
@@ -107,7 +108,7 @@ def _entries(run: Run, probability: float) -> dict[str, list[str]]:
     from ddibp.cli.cells import decimals, written
 
     rows, where = np.nonzero(run.posterior.missing)
-    draws = run.record.to_scaling().back(run.imputation_draws(), where)
+    draws = run.record.to_scaling().back(run.posterior.imputation_draws(), where)
     tail = (1.0 - probability) / 2.0
     low, high = np.quantile(draws, [tail, 1.0 - tail], axis=0)
     figures = {"mean": _means(run), "sd": draws.std(axis=0, ddof=min(1, len(draws) - 1)), "low": low, "high": high}

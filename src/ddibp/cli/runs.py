@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ddibp import __version__
 from ddibp.cli.cells import labels
@@ -78,10 +77,6 @@ class Run:
         if self.record.id is None:
             return [str(i + 1) for i in range(len(self.table))]
         return labels(self.table, self.record.id)
-
-    def imputation_draws(self) -> NDArray[np.float64]:
-        """Return the stored draws of the missing entries, one below the other."""
-        return np.concatenate([part["imputed"] for part in self.posterior._parts()])
 
 
 def open_run(path: Path) -> Run:
