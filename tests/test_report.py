@@ -215,6 +215,15 @@ def test_original_units_come_back(posterior):
     np.testing.assert_allclose(after["sd"], np.array(scale)[columns] * before["sd"], rtol=2e-2)
     before, after = (json.loads(p.scripts["view-data"]) for p in (plain, given))
     np.testing.assert_allclose(
+        numbers(after["sd"], "<f4").reshape(4, -1).T,
+        np.array(scale) * numbers(before["sd"], "<f4").reshape(4, -1).T,
+        rtol=1e-5,
+    )
+    first, second = before["features"][0], after["features"][0]
+    sizes = {name: abs(w) for name, w, _ in first["weights"]}
+    for name, w, _ in second["weights"]:
+        assert abs(w) == pytest.approx(scale[int(name[-1])] * sizes[name], rel=1e-2)
+    np.testing.assert_allclose(
         numbers(after["observed"], "<f4").reshape(4, -1).T,
         np.array(center) + np.array(scale) * numbers(before["observed"], "<f4").reshape(4, -1).T,
         rtol=1e-5,
@@ -467,12 +476,15 @@ def test_zooming_and_moving_change_what_is_seen(opened):
 
 @needs_browser
 def test_the_keyboard_is_enough(opened):
+    opened.run("document.querySelector('#lanes').scrollIntoView({block: 'center'})")
+    before = opened.run("return scrollY")
     opened.type("#lanes", "\ue015\ue014\ue014\ue014")  # down, right, right, right
     assert opened.text("#row-readout").startswith("Row 2")
     assert opened.text("#feature-readout").startswith("Feature")
     assert re.fullmatch(r"Row 2, year 1902, feature \d: \d+ %", opened.run("return spoken.textContent"))
     opened.type("#lanes", "\ue012")  # left
     assert opened.text("#row-readout").startswith("Row 1")
+    assert opened.run("return scrollY") == before
     unnamed = opened.run(
         "return [...document.querySelectorAll('button, select, input')]"
         ".filter((e) => !(e.ariaLabel || e.textContent.trim() || e.closest('label'))).length"
