@@ -47,14 +47,19 @@ def covariates(table: Table, names: Sequence[str], *, infinite: bool = False) ->
     return np.column_stack([_covariate_column(table, name, infinite) for name in names])
 
 
+def dated(table: Table, name: str) -> bool:
+    """Return whether a covariate is a column of dates or times, as its first cell is."""
+    return _day(table[name][0]) is not None
+
+
 def _covariate_column(table: Table, name: str, infinite: bool) -> FloatArray:
     cells = table[name]
     values = np.empty(len(cells))
-    dated = _day(cells[0]) is not None
+    dates = dated(table, name)
     for i, cell in enumerate(cells):
-        value = _day(cell) if dated else _number(cell)
+        value = _day(cell) if dates else _number(cell)
         if value is None or not (math.isfinite(value) or (infinite and value == math.inf)):
-            kind = "date" if dated else "finite number"
+            kind = "date" if dates else "finite number"
             fault = f"{cell!r} is not a {kind}" if cell else "the cell is empty"
             raise ValueError(f"{table.cell(i, name)}: {fault}; fill it in or drop the row.")
         values[i] = value

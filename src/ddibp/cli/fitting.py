@@ -62,6 +62,7 @@ def prepare(file: str, options: dict[str, Any]) -> Plan:
         source=table.source,
         columns=names,
         covariates=options["covariate"],
+        dated=[cells.dated(table, name) for name in options["covariate"]],
         group=options["group"],
         id=options["id"],
         logged=scaling.logged.tolist(),

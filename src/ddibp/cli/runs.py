@@ -39,6 +39,7 @@ class Record:
     source: str
     columns: list[str]
     covariates: list[str]
+    dated: list[bool]
     group: str | None
     id: str | None
     logged: list[bool]

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-READ = (".csv", ".tsv", ".txt", ".parquet", ".npz")
+_TEXT = (".csv", ".tsv", ".txt", "")  # the last is that of standard input and of pipes
 WRITTEN = (".csv", ".tsv", ".parquet", ".npz")
 _UNNAMED = "unnamed_"
 
@@ -61,6 +61,8 @@ def read_table(file: str) -> Table:
         return _read_parquet(file)
     if suffix == ".npz":
         return _read_npz(file)
+    if suffix not in _TEXT:
+        raise ValueError(f"{file} must end in .csv, .tsv, .txt, .parquet or .npz, which tells the format.")
     return _read_text(file, source, "\t" if suffix == ".tsv" else None)
 
 

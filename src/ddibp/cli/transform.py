@@ -77,6 +77,10 @@ def _extend(run: Run, table: Table) -> tuple[NDArray[Any], NDArray[Any]]:
             row, name = int(np.argmax(X[:, j] <= 0.0)), record.columns[j]
             raise ValueError(f"{table.cell(row, name)}: {X[row, j]:g} has no logarithm, and the fit took that.")
     linked = "covariates" in run.posterior.context
+    for name, dated in zip(record.covariates, record.dated, strict=True):
+        if linked and cells.dated(table, name) != dated:
+            kind = "dates" if dated else "numbers"
+            raise ValueError(f"{table.cell(0, name)}: {table[name][0]!r}, but the fit had {kind} there.")
     t = cells.covariates(table, record.covariates) if linked else None
     extension = extend(
         run.posterior,
