@@ -50,7 +50,9 @@ def _position(column: Any, names: list[str] | None, n_columns: int) -> int:
         if names is None:
             raise ValueError(f"covariate_columns names {column!r}, but X is not a data frame; give positions.")
         if names.count(column) != 1:
-            there = f"{names.count(column)} times" if column in names else f"not there; there are {', '.join(names)}"
+            there = (
+                f"there {names.count(column)} times" if column in names else f"not there; there are {', '.join(names)}"
+            )
             raise ValueError(f"covariate_columns names {column!r}, which is {there}.")
         return names.index(column)
     if isinstance(column, bool) or not isinstance(column, (int, np.integer)):
@@ -106,6 +108,7 @@ def _as_moments(raw: NDArray[Any], name: str) -> NDArray[Any]:
 
     import pandas as pd
 
+    raw = raw.astype(object)
     first = next((value for value in raw if not pd.isna(value)), None)
     if hasattr(first, "to_timestamp"):  # a period counts from its beginning
         raw = np.array([value.to_timestamp() if hasattr(value, "to_timestamp") else value for value in raw], object)

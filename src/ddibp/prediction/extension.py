@@ -115,7 +115,7 @@ def extend(
     array([[1. ],
            [0.6]])
     >>> found.mean.round(1)
-    array([[ 2.1, -1. ],
+    array([[ 2. , -1. ],
            [ 1.2, -0.6]])
     """
     X, newcomers = _placed(posterior, X_new, covariates_new, groups_new, prior)
