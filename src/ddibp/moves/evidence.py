@@ -251,20 +251,28 @@ def change_row(rows: Any, squares: Any, total: Any, numbers: Any, M: int, P: int
     outside a loop, they cost a quarter of handing the tuple through.
     """
     if P < 0:
-        result = 0.0
-        for m in range(M):
-            v, u = numbers[3] + total[M + m], total[m]
-            w, t = v + sign * rows[i, M + m], u + sign * rows[i, m]
-            result += (t * t / w - u * u / v) / (2.0 * numbers[4]) - 0.5 * np.log(w / v)
-        return result
+        return _change_of_row_with_holes(rows, total, numbers, M, i, sign)
     du = dy = 0.0
+    e, u = rows[i, :M], total[:M]  # parts that begin at 0 become vector instructions
     for m in range(M):
-        du += total[m] * rows[i, m]
-    for m in range(M, M + P):
-        dy += total[m] * rows[i, m]
+        du += u[m] * e[m]
+    p, y = rows[i, M : M + P], total[M : M + P]
+    for m in range(P):
+        dy += y[m] * p[m]
     u2 = numbers[0] + 2.0 * sign * du + squares[i, 0]
     v = numbers[3] + numbers[2] + sign - numbers[1] - 2.0 * sign * dy - squares[i, 1]
     return u2 / (2.0 * numbers[4] * v) - 0.5 * numbers[5] * np.log(v / numbers[3]) - numbers[6]
+
+
+@kernel
+def _change_of_row_with_holes(rows: Any, total: Any, numbers: Any, M: int, i: int, sign: float) -> float:
+    """Do the same where outputs differ in which rows they see; apart, because it would keep the other from inlining."""
+    result = 0.0
+    for m in range(M):
+        v, u = numbers[3] + total[M + m], total[m]
+        w, t = v + sign * rows[i, M + m], u + sign * rows[i, m]
+        result += (t * t / w - u * u / v) / (2.0 * numbers[4]) - 0.5 * np.log(w / v)
+    return result
 
 
 @kernel
@@ -279,10 +287,24 @@ def switched(rng: Any, on: bool, log_odds: float, gain: float) -> bool:
 @kernel
 def apply(ev: Evidence, part: Any, count: float, sign: float) -> None:
     """Add or take away a sum of rows."""
-    for d in range(width_of(ev)):
-        ev.total[d] += sign * part[d]
-    ev.numbers[2] += sign * count
-    _norms(ev)
+    total, numbers, M = ev.total, ev.numbers, ev.sizes[0]
+    P = max(ev.sizes[1], 0)
+    u2 = y2 = 0.0
+    u, e = total[:M], part[:M]
+    for m in range(M):
+        x = u[m] + sign * e[m]
+        u[m] = x
+        u2 += x * x
+    rest = width_of(ev) - M
+    y, p = total[M : M + rest], part[M : M + rest]
+    for m in range(rest):
+        x = y[m] + sign * p[m]
+        y[m] = x
+        y2 += x * x
+    numbers[0], numbers[1] = u2, y2 if P > 0 else 0.0
+    numbers[2] += sign * count
+    if ev.sizes[1] >= 0:
+        numbers[6] = _score(ev, u2, numbers[1], numbers[2])
 
 
 @kernel

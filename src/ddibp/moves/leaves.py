@@ -99,6 +99,7 @@ def flip_leaves(
 @kernel
 def sweep_leaves(
     rng: Any,
+    order: Any,
     lik: Gaussian,
     collapsed: bool,
     ev: Evidence,
@@ -109,12 +110,11 @@ def sweep_leaves(
     links: Any,
     owners: Any,
     children: Any,
-) -> Any:
-    """Flip leaves of all columns in a fresh random order; return (visited entries, changed entries)."""
-    order = rng.permutation(lik.sizes[0])
+) -> int:
+    """Flip leaves of all columns in this order; return the number of entries that changed."""
     changed = 0
     for k in order:
         prepare(lik, collapsed, k, ev, work)
         changed += flip_leaves(rng, lik.z[k], links[k], owners[k], rows, followers, masses, ev, children)
         commit(rng, lik, collapsed, k, ev)
-    return order.size * lik.z.shape[1], changed
+    return changed

@@ -249,6 +249,7 @@ def reroot(rng: Any, z: Any, links: Any, owner: int, rows: Any) -> int:
 @kernel
 def sweep_links(
     rng: Any,
+    order: Any,
     lik: Gaussian,
     collapsed: bool,
     ev: Evidence,
@@ -256,19 +257,35 @@ def sweep_links(
     rows: Any,
     links: Any,
     owners: Any,
-    sequential: bool,
     scratch: Scratch,
-) -> Any:
-    """Relink all columns in a fresh random order; return (visited links, changed sets)."""
-    order = rng.permutation(lik.sizes[0])
+) -> int:
+    """Relink all columns in this order; return the number of sets that changed."""
     changed = 0
     for k in order:
-        z = lik.z[k]
         prepare(lik, collapsed, k, ev, work)
-        if sequential:
-            changed += relink_sequential(rng, z, links[k], owners[k], rows, ev, scratch)
-        else:
-            owners[k] = reroot(rng, z, links[k], owners[k], rows)
-            changed += relink_column(rng, z, links[k], owners[k], rows, ev, scratch)
+        owners[k] = reroot(rng, lik.z[k], links[k], owners[k], rows)
+        changed += relink_column(rng, lik.z[k], links[k], owners[k], rows, ev, scratch)
         commit(rng, lik, collapsed, k, ev)
-    return order.size * lik.z.shape[1], changed
+    return changed
+
+
+@kernel
+def sweep_sequential_links(
+    rng: Any,
+    order: Any,
+    lik: Gaussian,
+    collapsed: bool,
+    ev: Evidence,
+    work: Any,
+    rows: Any,
+    links: Any,
+    owners: Any,
+    scratch: Scratch,
+) -> int:
+    """Do what `sweep_links` does where rows link to earlier ones; the first active row stays the owner."""
+    changed = 0
+    for k in order:
+        prepare(lik, collapsed, k, ev, work)
+        changed += relink_sequential(rng, lik.z[k], links[k], owners[k], rows, ev, scratch)
+        commit(rng, lik, collapsed, k, ev)
+    return changed

@@ -320,8 +320,9 @@ class PosteriorSampler:
         spread = float(np.nanstd(self.observed)) if not self.missing.all() else 1.0
         spread = spread if spread > 0 else 1.0
         sigma_x, sigma_w = self.likelihood.sigma_x, self.likelihood.sigma_w
+        noise = spread if self.start_from == "empty" else 0.5 * spread  # without features everything is noise
         return (
-            0.5 * spread if isinstance(sigma_x, ScalePrior) else float(sigma_x),  # type: ignore[arg-type]
+            noise if isinstance(sigma_x, ScalePrior) else float(sigma_x),  # type: ignore[arg-type]
             spread if isinstance(sigma_w, ScalePrior) else float(sigma_w),  # type: ignore[arg-type]
         )
 

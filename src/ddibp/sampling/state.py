@@ -43,6 +43,20 @@ class ChainState:
         return int(self.lik.sizes[0])
 
     @property
+    def n_rows(self) -> int:
+        """Number of rows N."""
+        return len(self.lik.X)
+
+    @property
+    def n_entries(self) -> int:
+        """Number of entries of Z."""
+        return self.n_rows * self.n_features
+
+    def random_order(self) -> NDArray[np.int64]:
+        """Return the columns in a fresh random order."""
+        return self.rng.permutation(self.n_features)
+
+    @property
     def Z(self) -> NDArray[np.bool_]:
         """The features, rows first."""
         return np.ascontiguousarray(self.lik.z[: self.n_features].T).astype(bool)

@@ -1,4 +1,7 @@
-"""Sweeps over all rows and columns: compiled moves, given the state of a chain."""
+"""Sweeps over all rows and columns: compiled moves, given the state of a chain.
+
+Columns are visited in a fresh random order every time: in the order of their birth a sampler is biased.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,10 @@ if TYPE_CHECKING:
 
 def relink(state: ChainState, collapsed: bool) -> tuple[int, int]:
     """Draw every link of every column, with all rows that hang below it going on or off as one."""
-    return links.sweep_links(
+    sweep = links.sweep_sequential_links if state.process.sequential else links.sweep_links
+    changed = sweep(
         state.rng,
+        state.random_order(),
         state.lik,
         collapsed,
         state.evidence,
@@ -24,59 +29,65 @@ def relink(state: ChainState, collapsed: bool) -> tuple[int, int]:
         state.process.rows,
         state.links,
         state.owners,
-        state.process.sequential,
         state.scratch,
     )
+    return state.n_entries, changed
 
 
 def flip_leaves(state: ChainState, collapsed: bool) -> tuple[int, int]:
     """Flip single rows that carry no active row, with the links of inactive rows summed out."""
-    return leaves.sweep_leaves(
+    changed = leaves.sweep_leaves(
         state.rng,
+        state.random_order(),
         state.lik,
         collapsed,
         state.evidence,
         state.work,
         state.process.rows,
         state.process.followers,
-        np.empty(len(state.lik.X)),
+        np.empty(state.n_rows),
         state.links,
         state.owners,
-        np.empty(len(state.lik.X), np.int64),
+        np.empty(state.n_rows, np.int64),
     )
+    return state.n_entries, changed
 
 
 def flip_rows(state: ChainState, collapsed: bool) -> tuple[int, int]:
     """Flip single rows with owners and all links summed out, which are then drawn given the features."""
-    process, n_rows = state.process, len(state.lik.X)
+    process, order = state.process, state.random_order()
     if process.exchangeable:
-        return flips.sweep_exchangeable(state.rng, state.lik, collapsed, state.evidence, state.work)
+        changed = flips.sweep_exchangeable(state.rng, order, state.lik, collapsed, state.evidence, state.work)
+        return state.n_entries, changed
     if process.sequential:
-        return flips.sweep_sequential(
+        changed = flips.sweep_sequential(
             state.rng,
+            order,
             state.lik,
             collapsed,
             state.evidence,
             state.work,
             process.rows,
             process.followers,
-            np.empty(n_rows),
+            np.empty(state.n_rows),
+            np.empty(state.n_rows),
             state.links,
             state.owners,
         )
-    changed, masses = 0, np.empty(n_rows)
-    for k in state.rng.permutation(state.n_features):
+        return state.n_entries, changed
+    changed, masses = 0, np.empty(state.n_rows)
+    for k in order:
         z = state.lik.z[k]
         ev.prepare(state.lik, collapsed, k, state.evidence, state.work)
         changed += determinants.flip_linked(state.rng, z, process.rows, process.followers, masses, state.evidence)
         ev.commit(state.rng, state.lik, collapsed, k, state.evidence)
         state.draw_causes(k)
-    return n_rows * state.n_features, changed
+    return state.n_entries, changed
 
 
 def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
     """Redraw, for every row, the set of columns that only this row has."""
-    rates, n_rows = state.alpha * state.process.singleton_rates, len(state.lik.X)
+    rates = state.alpha * state.process.singleton_rates
     row, pending = 0, -1
     before = state.n_features
     while True:
@@ -95,7 +106,7 @@ def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
             row,
             pending,
         )
-        if row == n_rows:
+        if row == state.n_rows:
             break
         pending = number
         state.make_room(state.n_features + number)
@@ -104,4 +115,4 @@ def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
             state.owners[k] = -1 - state.owners[k]
             if state.process.has_links:
                 state.process.draw_links(state.lik.z[k], int(state.owners[k]), state.links[k], state.rng)
-    return n_rows, abs(state.n_features - before)
+    return state.n_rows, abs(state.n_features - before)
