@@ -17,7 +17,8 @@ HEAD = """# Benchmarks
 Written by `./run bench`. Every case runs in a process of its own with one thread; `./run bench NAME ...` repeats single
 ones. Compiling kernels, once per installation, is not counted except where it is named.
 
-Measured with {versions}. Shared machines are noisy: read ratios, not digits.
+Measured with {versions}. Shared machines are noisy: read ratios, not digits. Times of single moves, sweeps and chains
+are processor time, which is the wall clock's on a machine that does nothing else.
 """
 PAGE = ROOT / "docs" / "benchmarks.md"
 MODULES = (ground, speed, mixing, start)

@@ -83,15 +83,15 @@ def time_visits(literal: Literal, seconds: float, seed: int = 0) -> Visits:
         i = int(rng.integers(n))
         if linked:
             k = int(rng.choice(np.flatnonzero(state.owners != i)))  # an owner's link costs nothing: it has no effect
-            begin = time.perf_counter()
+            begin = time.process_time()
             sampler.link(state, Z, i, k, rng)
             number += 1
         else:
-            begin = time.perf_counter()
+            begin = time.process_time()
             sampler.shared_dishes(state, i, rng)
             number += K
-        spent += time.perf_counter() - begin
-    begin = time.perf_counter()
+        spent += time.process_time() - begin
+    begin = time.process_time()
     for _ in range(10):
         log_collapsed(state.X, Z, state.sigma_x, SIGMA_W)
-    return Visits(spent / number, 2 * (time.perf_counter() - begin) / 10, number)
+    return Visits(spent / number, 2 * (time.process_time() - begin) / 10, number)
