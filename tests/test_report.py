@@ -510,6 +510,19 @@ def test_ways_to_draw_all_paint_something_else(opened):
 
 
 @needs_browser
+@pytest.mark.parametrize(
+    "size", [{"K": 0}, {"n": 1, "M": 1, "K": 1, "chains": 1, "draws": 1}, {"covariates": None, "missing": 0.0}]
+)
+def test_small_and_strange_pages_work_too(browser, tmp_path, size):
+    browser.look()
+    browser.open(report.write_report(make_posterior(**({"missing": 0.0} | size)), tmp_path / "strange.html"))
+    if size.get("K") != 0:
+        browser.type("#lanes", "\ue014\ue015")
+        assert browser.text("#row-readout").startswith("Row 0")
+    assert browser.log() == []
+
+
+@needs_browser
 def test_groups_stand_side_by_side(browser, tmp_path):
     grouped = make_posterior(20, 2, 2, groups=["b", "a"] * 10)
     browser.look()

@@ -278,7 +278,7 @@
   data.columns.forEach((name, m) => get("column").append(new Option(name, m)));
   get("size").max = Math.max(...data.features.map((f) => f.size), 1);
   get("along").addEventListener("change", (event) => { setLayout(+event.target.value); filter(); paint(); });
-  get("mode").addEventListener("change", (event) => { view.mode = event.target.value; paint(); });
+  get("mode").addEventListener("change", (event) => { view.mode = event.target.value; get("lane-legend").hidden = view.mode !== "curves"; paint(); });
   get("sort").addEventListener("change", (event) => { view.sort = event.target.value; filter(); paint(); });
   get("column").addEventListener("change", (event) => { view.column = +event.target.value; paint(); });
   for (const id of ["presence", "size"]) get(id).addEventListener("input", () => { filter(); paint(); });
