@@ -150,6 +150,22 @@ def log_sequential_active(z: Any, rows: Any) -> float:
 
 
 @kernel
+def log_sequential_rates(columns: Any, rows: Any, rates: Any) -> None:
+    """Fill the log rate at mass 1 of every column, for sequential links; minus infinity for empty ones."""
+    for k in range(columns.shape[0]):
+        z = columns[k]
+        owner = 0
+        while owner < z.size and z[owner] == 0:
+            owner += 1
+        if owner == z.size:
+            rates[k] = -np.inf
+            continue
+        rates[k] = log_sequential_active(z, rows) - np.log(rows.normalisers[owner])
+        if rates[k] > -np.inf:
+            rates[k] += log_inactive(z, rows)
+
+
+@kernel
 def log_mass_before(i: int, z: Any, rows: Any) -> float:
     """Return the log weight of the links of active row i to other active rows (sequential: earlier ones)."""
     z[i] = 0

@@ -59,6 +59,9 @@ def log_unit_rates(proximity: Proximity, Z: NDArray[np.bool_]) -> FloatArray:
 
     rates = np.full(Z.shape[1], -np.inf)
     columns = np.ascontiguousarray(Z.T).view(np.uint8)
+    if proximity.sequential:
+        _links.log_sequential_rates(columns, proximity.rows, rates)
+        return rates
     for k, z in enumerate(columns):
         if z.any():
             owner_part = _log_active(proximity, z)
@@ -128,11 +131,6 @@ def draw_column_links(
 
 def _log_active(proximity: Proximity, z: NDArray[np.uint8]) -> float:
     """Return the log weight of the owners and links of the active rows."""
-    from ddibp import _links
-
-    if proximity.sequential:
-        owner = int(np.argmax(z))
-        return float(_links.log_sequential_active(z, proximity.rows) - np.log(proximity.normalisers[owner]))
     weights = _log_owner_weights(proximity, z)
     top = weights.max()
     return float(top + np.log(np.exp(weights - top).sum())) if top > -np.inf else -np.inf
