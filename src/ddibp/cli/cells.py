@@ -87,10 +87,10 @@ def _day(cell: str) -> float | None:
 
 def labels(table: Table, name: str) -> list[str]:
     """Return a column of labels, none of which may be empty."""
-    for i, cell in enumerate(table[name]):
-        if not cell:
-            raise ValueError(f"{table.cell(i, name)}: the cell is empty; every row needs a label.")
-    return table[name]
+    cells = table[name]
+    if "" in cells:
+        raise ValueError(f"{table.cell(cells.index(''), name)}: the cell is empty; every row needs a label.")
+    return cells
 
 
 def identifiers(table: Table, name: str) -> list[str]:

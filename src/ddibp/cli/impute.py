@@ -80,7 +80,7 @@ def _filled(run: Run, values: NDArray[Any]) -> dict[str, list[str]]:
     from ddibp.cli.cells import decimals, written
 
     columns = {name: list(cells) for name, cells in run.table.columns.items()}
-    places = {name: decimals(columns[name]) for name in run.record.columns}
+    places = {name: decimals(run.table[name]) for name in run.record.columns}
     for row, column, value in zip(*np.nonzero(run.posterior.missing), values, strict=True):
         name = run.record.columns[column]
         columns[name][row] = written(value, places[name])

@@ -20,7 +20,7 @@ _UNNAMED = "unnamed_"
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of text by name, and where their rows stand in the source."""
+    """Columns of text by name, as they stood (indexing takes blanks off), and where their rows stand in the source."""
 
     source: str
     columns: dict[str, list[str]]
@@ -28,7 +28,7 @@ class Table:
 
     def __getitem__(self, name: str) -> list[str]:
         self.require(name)
-        return self.columns[name]
+        return [cell.strip() for cell in self.columns[name]]
 
     def __len__(self) -> int:
         return len(self.places)
@@ -72,16 +72,16 @@ def _read_text(file: str, source: str, delimiter: str | None) -> Table:
             text = stream.read()
         first = text.lstrip().split("\n", 1)[0]
         reader = csv.reader(io.StringIO(text), strict=True, delimiter=delimiter or _delimiter(first))
-        lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+        lines = [(reader.line_num, row) for row in reader]
     except OSError as error:
         raise ValueError(f"cannot read {source}: {error.strerror}.") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise ValueError(f"{source} is not a CSV file in UTF-8: {error}.") from None
-    while lines and lines[-1][1] in ([], [""]):
+    while lines and not "".join(lines[-1][1]).strip() and len(lines[-1][1]) <= 1:
         lines.pop()
     if not lines:
         raise ValueError(f"{source} is empty; it needs a header with the names of columns and a line per row.")
-    header = lines.pop(0)[1]
+    header = [name.strip() for name in lines.pop(0)[1]]
     if not lines:
         raise ValueError(f"{source} has a header but no rows below it.")
     if all(_is_number(name) for name in header):
