@@ -61,6 +61,10 @@ def facts(posterior: Posterior, labels: Labels) -> list[tuple[str, str]]:
     holes = int(posterior.missing.sum())
     share = f" ({100 * holes / max(n * M, 1):.2g} %)" if holes else ""
     found = [("Data", f"{n:,} rows × {M:,} columns, {f'{holes:,}' if holes else 'no'} entries missing{share}")]
+    if labels.center.any() or (labels.scale != 1.0).any():
+        found.append(
+            ("Units", "original ones for data, weights and imputations; columns were standardised for the fit")
+        )
     for name, t in labels.covariates:
         found.append(("Covariate", f"{name}, from {figure(t.min(), 6)} to {figure(t.max(), 6)}"))
     if "groups" in posterior.context:
@@ -126,7 +130,7 @@ def snippet(posterior: Posterior) -> str:
     known = [name for name in classes if name in ddibp.__all__]
     lines = [f"from ddibp import {', '.join([*known, 'sample_posterior'])}"]
     lines += [f"# {name} is a class of your own: import it" for name in classes if name not in known]
-    lines += ["", f"# X: the data, an array of shape {posterior.observed.shape}, NaN where missing"]
+    lines += ["", f"# X: the data as they were fitted, an array of shape {posterior.observed.shape}, NaN where missing"]
     calls = [_code(posterior, "prior"), _code(posterior, "likelihood"), "X"]
     for argument, variable in (("covariates", "t"), ("groups", "groups")):
         if argument in posterior.context:

@@ -210,20 +210,18 @@ def _diagnostics(posterior: Posterior) -> dict[str, Any]:
 
 def _moves(posterior: Posterior) -> list[dict[str, str]]:
     found = posterior.diagnostics().moves
-    most = max((m.time_share for m in found.values() if np.isfinite(m.time_share)), default=1.0) or 1.0
+    shares = {name: float(np.nan_to_num(m.time_share)) for name, m in found.items()}
+    most = max(shares.values(), default=0.0) or 1.0
     return [
         {
             "name": name,
-            "tried": f"{m.tried:,}",
-            "accepted": f"{100 * m.accepted / m.tried:.1f} %" if m.tried else "–",
-            "acceptance": f"{100 * m.accepted / max(m.tried, 1):.1f}",
-            "time": f"{100 * m.time_share:.1f} %" if np.isfinite(m.time_share) else "–",
-            "time_bar": f"{100 * m.time_share / most:.1f}" if np.isfinite(m.time_share) else "0",
+            "tried": f"{found[name].tried:,}",
+            "accepted": f"{100 * found[name].accepted / found[name].tried:.1f} %" if found[name].tried else "–",
+            "acceptance": f"{100 * found[name].accepted / max(found[name].tried, 1):.1f}",
+            "time": f"{100 * share:.1f} %",
+            "time_bar": f"{100 * share / most:.1f}",
         }
-        for name, m in sorted(
-            found.items(),
-            key=lambda item: -item[1].tried if not np.isfinite(item[1].time_share) else -item[1].time_share,
-        )
+        for name, share in sorted(shares.items(), key=lambda item: -item[1])
     ]
 
 
