@@ -194,3 +194,16 @@ def test_repr_is_one_line(posterior):
     assert text.startswith("<Posterior of 10 x 3 data, 7 missing: 3 chains of 200 draws, most often ")
     assert text.endswith("warnings>")
     assert len(text) < 150
+
+
+def test_draws_of_one_chain_are_a_part_of_all(posterior):
+    together = [Z for chain in range(posterior.n_chains) for Z in posterior.draws(chain)]
+    for first, second in zip(posterior.draws(), together, strict=True):
+        np.testing.assert_array_equal(first, second)
+    assert sum(1 for _ in posterior.draws(2)) == PLAN["draws"]
+
+
+def test_the_plan_says_what_was_asked_for(posterior):
+    asked = {key: posterior.plan[key] for key in ("draws", "tune", "chains", "thin")}
+    assert asked == {"draws": 200, "tune": 50, "chains": 3, "thin": 1}
+    assert posterior.plan["seed"]["entropy"] == [1]

@@ -142,7 +142,7 @@
     const f = data.features[view.feature], parts = [heading(`Feature ${f.id}`)];
     const overlap = f.overlap === null ? "" : `, there with a mean overlap of ${percent(f.overlap)}`;
     parts.push(make("p", "", `In ${percent(f.presence)} of draws${overlap}.`));
-    parts.push(make("p", "muted", `${f.size} rows in the best draw, ${show(f.expected, 3)} expected.`));
+    parts.push(make("p", "muted", `${f.size} ${f.size === 1 ? "row" : "rows"} in the best draw, ${show(f.expected, 3)} expected.`));
     const largest = Math.max(...f.weights.map(([, w]) => Math.abs(w)), 1e-300);
     const list = make("ul");
     for (const [name, w, sd] of f.weights) {
