@@ -260,8 +260,10 @@ def test_activations_of_a_posterior_have_the_range_of_chains_as_band(ax, posteri
     np.testing.assert_allclose(ax.lines[0].get_ydata(), -0.85 * np.mean(chains, axis=0), atol=1e-12)
     corners = ax.collections[1].get_paths()[0].vertices
     assert corners[:, 1].min() == pytest.approx(-0.85 * np.max(chains))
-    cell = [set(corners[corners[:, 0] == edge][:, 1].round(9)) for edge in (44.5, 45.5)]
-    assert {round(-0.85 * c[15], 9) for c in chains} <= cell[0] & cell[1]
+    for row in range(1, 29):
+        cell = [set(corners[corners[:, 0] == 30.0 + row + side][:, 1].round(9)) for side in (-0.5, 0.5)]
+        assert {round(-0.85 * c[row], 9) for c in chains} <= cell[0] & cell[1]
+    assert any(a != b for a, b in zip(*chains, strict=True))
 
 
 def test_activations_show_the_thirty_largest(ax):
@@ -428,6 +430,7 @@ def test_the_law_of_the_number_of_features_has_bars_and_a_mark_per_chain(ax):
     assert [bar.get_x() + bar.get_width() / 2 for bar in ax.patches] == [2.0, 3.0, 4.0]
     np.testing.assert_array_equal([line.get_ydata() for line in ax.lines], [[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
     assert len({line.get_marker() for line in ax.lines}) == 2
+    assert ax.lines[0].get_xdata()[2] < 4.0 < ax.lines[1].get_xdata()[2]
     with pytest.raises(ValueError, match="whole numbers"):
         plots.features_law([0.5])
 
