@@ -13,7 +13,7 @@ import numpy as np
 
 from ddibp._kernel import kernel
 
-NEGLIGIBLE = -25.0  # log of the share of a sum that is left out
+NEGLIGIBLE = -20.0  # log of the share of a sum that is left out
 MOST_FRESH = 500
 
 
@@ -95,21 +95,26 @@ def sum_fresh(
 
     Terms are added until what may follow is negligible beside them, or beside ``floor``; none is above ``highest``.
     """
-    total = -np.inf
+    largest, total = -np.inf, 0.0  # the sum is exp(largest) total
     log_poisson = -rate
     j = 0
     while True:
         term = log_poisson + log_gaussian(counts, misfit, spread, variance + j * step)
         terms[j] = term
-        total = term + np.log1p(np.exp(total - term)) if term > total else total + np.log1p(np.exp(term - total))
+        if term > largest:
+            total = total * np.exp(largest - term) + 1.0
+            largest = term
+        else:
+            total += np.exp(term - largest)
         j += 1
         log_poisson += np.log(rate / j)
-        if j == terms.size:
-            return j, total
         if rate < j + 1.0:
             rest = log_poisson - np.log1p(-rate / (j + 1.0)) + highest
-            if rest < max(total, floor) + NEGLIGIBLE:
-                return j, total
+            if rest < max(largest, floor) + NEGLIGIBLE:
+                break
+        if j == terms.size:
+            break
+    return j, largest + np.log(total)
 
 
 @kernel
@@ -132,12 +137,12 @@ def sum_states(
     First all states are bounded from above, then those that may matter are summed over numbers of fresh features.
     """
     n_states, M = fitted.shape
-    misfit = np.empty(counts.size)
+    misfits = np.empty(spread.shape)
     terms = np.empty(MOST_FRESH)
     first = 0
     for s in range(n_states):
-        measure(x, pattern, fitted[s], misfit)
-        shares[s] = log_prior[s] + ceiling(counts, misfit, spread[s], variance)
+        measure(x, pattern, fitted[s], misfits[s])
+        shares[s] = log_prior[s] + ceiling(counts, misfits[s], spread[s], variance)
         if shares[s] > shares[first]:
             first = s
     total = -np.inf
@@ -146,9 +151,8 @@ def sum_states(
         if shares[s] < total + NEGLIGIBLE:
             shares[s] = -np.inf
             continue
-        measure(x, pattern, fitted[s], misfit)
         _, log_sum = sum_fresh(
-            counts, misfit, spread[s], variance, step, rate, shares[s] - log_prior[s], total - log_prior[s], terms
+            counts, misfits[s], spread[s], variance, step, rate, shares[s] - log_prior[s], total - log_prior[s], terms
         )
         shares[s] = log_prior[s] + log_sum
         total = max(shares[s], total) + np.log1p(np.exp(-abs(shares[s] - total)))
@@ -157,26 +161,17 @@ def sum_states(
     mean[:] = 0.0
     for s in range(n_states):
         shares[s] = np.exp(shares[s] - total)
-        for m in range(M):
-            mean[m] += shares[s] * fitted[s, m]
+        if shares[s] > 0.0:
+            for m in range(M):
+                mean[m] += shares[s] * fitted[s, m]
     second[:] = 0.0
     shift = np.zeros(M)
     gain, left, left2 = np.empty((3, counts.size))
     for s in range(n_states):
-        if shares[s] < 1e-11:
+        if shares[s] < 1e-10:
             continue
-        measure(x, pattern, fitted[s], misfit)
-        n, log_sum = sum_fresh(
-            counts,
-            misfit,
-            spread[s],
-            variance,
-            step,
-            rate,
-            ceiling(counts, misfit, spread[s], variance),
-            -np.inf,
-            terms,
-        )
+        highest = ceiling(counts, misfits[s], spread[s], variance)
+        n, log_sum = sum_fresh(counts, misfits[s], spread[s], variance, step, rate, highest, -np.inf, terms)
         gain[:], left[:], left2[:] = 0.0, 0.0, 0.0
         for j in range(n):
             share = shares[s] * np.exp(terms[j] - log_sum)

@@ -3,9 +3,9 @@ r"""The law of new rows given one posterior draw, summed over their features.
 Given features z of the row and j fresh ones its entries are independent Gaussians: with :math:`B, C_m` the mean and the
 covariance of the weights of output m given the fitted data, entry m has the mean :math:`zB_m` and the variance
 :math:`\sigma_x^2 + zC_mz^T + j\sigma_w^2`. Sums over z are exact where at most 12 features are possible; otherwise they
-run over all combinations of the 7 features about which short Gibbs runs were most uncertain, each with 32 random draws
-of the others, weighted by importance: off by some 0.05 in the log density of a row of 15 ambiguous features, far less
-where data leave little doubt. What is left out of sums over z and j is below 1e-7 of them (or j beyond 500: such a row
+run over all combinations of the 7 features about which short Gibbs runs were most uncertain, each with 16 random draws
+of the others, weighted by importance: off by some 0.07 in the log density of a row of 15 ambiguous features, far less
+where data leave little doubt. What is left out of sums over z and j is below 1e-5 of them (or j beyond 500: such a row
 is so far off that its density is next to 0).
 """
 
@@ -25,8 +25,8 @@ BoolArray = NDArray[np.bool_]
 
 _MOST_SUMMED = 12
 _UNCERTAIN = 7
-_DRAWS_OF_OTHERS = 32
-_RUNS = 8
+_DRAWS_OF_OTHERS = 16
+_RUNS = 6
 _SWEEPS = 30
 _WARMING = 15
 _NUMBERS_AT_ONCE = 4_000_000
