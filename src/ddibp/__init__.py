@@ -32,7 +32,18 @@ _HOMES = {
     "Draw": "ddibp.contract",
     "SharingLaw": "ddibp.laws",
 }
-_MODULES = ("contract", "datasets", "plots", "prediction", "registry", "sampling", "sharing", "summaries", "testing")
+_MODULES = (
+    "contract",
+    "datasets",
+    "plots",
+    "prediction",
+    "registry",
+    "report",
+    "sampling",
+    "sharing",
+    "summaries",
+    "testing",
+)
 
 __all__ = [
     "DDIBP",
@@ -60,6 +71,7 @@ __all__ = [
     "plots",
     "prediction",
     "registry",
+    "report",
     "sample_posterior",
     "sampling",
     "sharing",
@@ -68,7 +80,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from ddibp import contract, datasets, plots, prediction, registry, sampling, sharing, summaries, testing
+    from ddibp import contract, datasets, plots, prediction, registry, report, sampling, sharing, summaries, testing
     from ddibp.contract import Draw
     from ddibp.estimators import LatentFeatures
     from ddibp.hyperpriors import Gamma, InverseGamma

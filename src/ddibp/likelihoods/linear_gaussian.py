@@ -49,6 +49,7 @@ class LinearGaussian(Spec):
     sigma_x, sigma_w : float, Gamma, InverseGamma or None
         Standard deviations of the noise and of the weights. A number is fixed; a `Gamma` is a prior on the standard
         deviation, an `InverseGamma` one on its square; it is then learned. None stands for ``Gamma(1, 1)``.
+        A learned :math:`\sigma_x` stays above :math:`10^{-4} \sigma_w`; data without noise would send it to 0.
     collapsed : bool
         Sample with the weights summed out (missing entries are then imputed in every iteration), or with weights that
         are part of the state (missing entries are then left out exactly).

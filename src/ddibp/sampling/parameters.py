@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ddibp.sampling.sampler import PosteriorSampler
     from ddibp.sampling.state import ChainState
 
+_LEAST_NOISE = 1e-4
+
 
 def slice_sample(
     rng: np.random.Generator, log_density: Callable[[float], float], x: float, width: float = 1.0
@@ -51,6 +53,11 @@ def draw_alpha(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
     return 1, 1
 
 
+def allowed(sampler: PosteriorSampler, sigma_x: float, sigma_w: float) -> bool:
+    r"""Return whether a learned noise is at least :math:`10^{-4} \sigma_w`: that of data without noise has no limit."""
+    return sigma_x >= _LEAST_NOISE * sigma_w or not isinstance(sampler.likelihood.sigma_x, ScalePrior)
+
+
 def draw_scales(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
     r"""Draw sigma_x and sigma_w, where they are learned, each given the other.
 
@@ -70,9 +77,9 @@ def draw_scales(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]
         elif isinstance(prior, ScalePrior):
 
             def log_density(log_sigma: float, place: int = place, prior: Gamma | InverseGamma = prior) -> float:
-                scales = list(state.lik.scales[:2])
+                scales = [float(scale) for scale in state.lik.scales[:2]]
                 scales[place] = math.exp(log_sigma)
-                if not 1e-150 < scales[place] < 1e150:
+                if not (1e-75 < scales[place] < 1e75 and allowed(sampler, *scales)):
                     return -math.inf
                 return density(scales[0], scales[1]) + prior.logpdf(scales[place]) + log_sigma
 

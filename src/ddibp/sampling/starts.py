@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ddibp.hyperpriors import Gamma, ScalePrior
-from ddibp.sampling import births, imputing
+from ddibp.sampling import births, imputing, parameters
 
 if TYPE_CHECKING:
     from ddibp.sampling.sampler import PosteriorSampler
@@ -36,9 +36,12 @@ def begin(sampler: PosteriorSampler, state: ChainState) -> None:
 def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
     if isinstance(sampler.prior.alpha, Gamma):
         state.alpha = sampler.prior.alpha.sample(state.rng)
-    for place, prior in enumerate((sampler.likelihood.sigma_x, sampler.likelihood.sigma_w)):
-        if isinstance(prior, ScalePrior):
-            state.lik.scales[place] = prior.sample(state.rng)
+    drawn = False
+    while not drawn:
+        for place, prior in enumerate((sampler.likelihood.sigma_x, sampler.likelihood.sigma_w)):
+            if isinstance(prior, ScalePrior):
+                state.lik.scales[place] = prior.sample(state.rng)
+        drawn = parameters.allowed(sampler, float(state.lik.scales[0]), float(state.lik.scales[1]))
     for name, prior in sampler.learned_decay.items():
         state.decay[name] = prior.sample(state.rng)
     state.process = sampler.process(state.decay)
