@@ -18,6 +18,8 @@ from ddibp.sampling.posterior import Posterior
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+_OTHERS_OF_ONE, _OTHERS_OF_MANY = 64, 16  # what is off in the sums of one draw averages out over many
+
 
 @dataclass(frozen=True, eq=False)
 class Extension:
@@ -128,7 +130,7 @@ def extend(
     found = Extension(
         np.empty(p.shape), np.empty(len(X)), np.empty(X.shape), np.empty(X.shape), np.empty((n_draws, *p.shape), bool)
     )
-    for part in rows.sums(weights, X, p, rate, n_draws, seed, generator):
+    for part in rows.sums(weights, X, p, rate, n_draws, _OTHERS_OF_ONE, seed, generator):
         found.probabilities[part.rows] = part.probabilities
         found.fresh[part.rows] = part.fresh
         found.mean[part.rows] = part.mean
@@ -196,7 +198,7 @@ def predict(
         n_draws += 1
         p, rate = newcomers.inheritance(Z, numbers)
         weights = rows.weigh(posterior.observed, Z, numbers)
-        for part in rows.sums(weights, X, p, rate, n_completions, seed, generator):
+        for part in rows.sums(weights, X, p, rate, n_completions, _OTHERS_OF_MANY, seed, generator):
             i = part.rows
             log_total[i] = np.logaddexp(log_total[i], part.log_density)
             share = np.exp(part.log_density - log_total[i])  # of this draw among those so far

@@ -3,10 +3,10 @@ r"""The law of new rows given one posterior draw, summed over their features.
 Given features z of the row and j fresh ones its entries are independent Gaussians: with :math:`B, C_m` the mean and the
 covariance of the weights of output m given the fitted data, entry m has the mean :math:`zB_m` and the variance
 :math:`\sigma_x^2 + zC_mz^T + j\sigma_w^2`. Sums over z are exact where at most 12 features are possible; otherwise they
-run over all combinations of the 7 features about which short Gibbs runs were most uncertain, each with 16 random draws
-of the others, weighted by importance: off by some 0.07 in the log density of a row of 15 ambiguous features, far less
-where data leave little doubt. What is left out of sums over z and j is below 1e-5 of them (or j beyond 500: such a row
-is so far off that its density is next to 0).
+run over all combinations of the 7 features about which short Gibbs runs were most uncertain, each with random draws of
+the others, weighted by importance. With 16 draws the log density of a row of 15 ambiguous features is off by some 0.07,
+and far less where data leave little doubt. What is left out of sums over z and j is below 1e-5 of them (or j beyond 500:
+such a row is so far off that its density is next to 0).
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ BoolArray = NDArray[np.bool_]
 
 _MOST_SUMMED = 12
 _UNCERTAIN = 7
-_DRAWS_OF_OTHERS = 16
 _RUNS = 6
 _SWEEPS = 30
 _WARMING = 15
@@ -83,12 +82,19 @@ def weigh(X: FloatArray, Z: BoolArray, numbers: dict[str, float]) -> Weights:
 
 
 def sums(
-    weights: Weights, X: FloatArray, p: FloatArray, rate: FloatArray, n_draws: int, seed: int, rng: np.random.Generator
+    weights: Weights,
+    X: FloatArray,
+    p: FloatArray,
+    rate: FloatArray,
+    n_draws: int,
+    n_others: int,
+    seed: int,
+    rng: np.random.Generator,
 ) -> Iterator[Sums]:
     """Yield the sums of all rows of X, a few rows at a time, with ``n_draws`` joint draws of features and entries.
 
-    Sums that have to be simulated use the numbers that follow from ``seed``, the same for every row, so that they do
-    not depend on which rows go together; draws come from ``rng``.
+    Sums that have to be simulated use ``n_others`` draws and the random numbers that follow from ``seed``, the same for
+    every row, so that they do not depend on which rows go together; draws come from ``rng``.
     """
     nothing = np.isnan(X).all(axis=1)
     if nothing.any():
@@ -101,7 +107,7 @@ def sums(
         width = max(1, _NUMBERS_AT_ONCE // (2**_MOST_SUMMED * (X.shape[1] + len(columns))))
         for begin in range(0, len(rows), width):
             some = rows[begin : begin + width]
-            yield _sum(part, X[some], p[some], rate[some], some, columns, n_draws, seed, rng)
+            yield _sum(part, X[some], p[some], rate[some], some, columns, n_draws, n_others, seed, rng)
 
 
 def _from_the_prior(
@@ -135,6 +141,7 @@ def _sum(
     rows: NDArray[np.intp],
     columns: NDArray[np.intp],
     n_draws: int,
+    n_others: int,
     seed: int,
     rng: np.random.Generator,
 ) -> Sums:
@@ -153,7 +160,7 @@ def _sum(
     )
     q = p[:, columns]
     exact = len(columns) <= _MOST_SUMMED
-    states, log_prior = _all_states(q) if exact else _simulated_states(weights, X, counts, q, rate, seed)
+    states, log_prior = _all_states(q) if exact else _simulated_states(weights, X, counts, q, rate, n_others, seed)
     n_states = states.shape[1]
     fitted, spread = np.empty((n_states, M)), np.empty((n_states, len(weights.covariance)))
     scales = weights.variance, weights.step
@@ -190,7 +197,13 @@ def _log_probability(states: BoolArray, p: FloatArray) -> FloatArray:
 
 
 def _simulated_states(
-    weights: Weights, X: FloatArray, counts: NDArray[np.int64], p: FloatArray, rate: FloatArray, seed: int
+    weights: Weights,
+    X: FloatArray,
+    counts: NDArray[np.int64],
+    p: FloatArray,
+    rate: FloatArray,
+    n_others: int,
+    seed: int,
 ) -> tuple[BoolArray, FloatArray]:
     """Return states of each row, and log (prior / proposal): sums over states with these weights are unbiased."""
     rng = np.random.default_rng(seed)
@@ -208,9 +221,9 @@ def _simulated_states(
     guess = np.clip(
         found, np.minimum(prior, 0.01), np.maximum(prior, 0.99)
     )  # what the run has missed must stay possible
-    combined = np.tile(_combinations(_UNCERTAIN), (_DRAWS_OF_OTHERS, 1))[None]
+    combined = np.tile(_combinations(_UNCERTAIN), (n_others, 1))[None]
     states = np.empty((len(X), combined.shape[1], p.shape[1]), dtype=bool)
     drawn = rng.random((1, states.shape[1], other.shape[1])) < guess[:, None, :]
     np.put_along_axis(states, uncertain[:, None, :], np.broadcast_to(combined, (len(X), *combined.shape[1:])), axis=2)
     np.put_along_axis(states, other[:, None, :], drawn, axis=2)
-    return states, _log_probability(states, p) - _log_probability(drawn, guess) - np.log(_DRAWS_OF_OTHERS)
+    return states, _log_probability(states, p) - _log_probability(drawn, guess) - np.log(n_others)
