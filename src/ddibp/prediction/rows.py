@@ -5,8 +5,8 @@ covariance of the weights of output m given the fitted data, entry m has the mea
 :math:`\sigma_x^2 + zC_mz^T + j\sigma_w^2`. Sums over z are exact where at most 12 features are possible; otherwise they
 run over all combinations of the 7 features about which short Gibbs runs were most uncertain, each with random draws of
 the others, weighted by importance. With 16 draws the log density of a row of 15 ambiguous features is off by some 0.07,
-and far less where data leave little doubt. What is left out of sums over z and j is below 1e-5 of them (or j beyond 500:
-such a row is so far off that its density is next to 0).
+and far less where data leave little doubt. What is left out of sums over z and j is below 1e-5 of them (or j is beyond
+500: such a row is so far off that its density is next to 0).
 """
 
 from __future__ import annotations
