@@ -7,8 +7,10 @@ import io
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 
@@ -296,6 +298,34 @@ def test_interruption_exits_with_130_and_says_how_to_go_on(tmp_path, monkeypatch
     monkeypatch.setattr(fitting, "run", torn)
     result = run(FIT + " --resume")
     assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "Interrupted.")
+
+
+def test_control_c_in_a_terminal_leaves_a_run_to_go_on_with(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text(TEXT)
+    program = [sys.executable, "-c", "from ddibp.cli import main; main()"]
+    process = subprocess.Popen(
+        [*program, *shlex.split(FIT.replace("--draws 30", "--draws 1000000"))],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # a shell may have ignored it
+    )
+    while not Path("run/table.json").exists() and process.poll() is None:
+        time.sleep(0.05)
+    time.sleep(2.0)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=180)
+    assert process.returncode == 130, told
+    last = told.splitlines()[-1]
+    assert last.startswith("Interrupted")
+    assert last.endswith("Go on with the same command and --resume.")
+    assert "Traceback" not in told
+    unfinished = run("impute run")
+    if unfinished.exit_code == 0:
+        assert unfinished.stderr.startswith("Warning: The run is unfinished: ")
+        assert "Go on with the same command and --resume.\n" in unfinished.stderr
+    else:
+        assert "holds no draws yet" in unfinished.stderr
 
 
 def test_warnings_of_the_library_are_one_line(monkeypatch):

@@ -17,10 +17,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
 from ddibp import __version__
 from ddibp.cli.cells import labels
+from ddibp.cli.group import shortened
 from ddibp.cli.scaling import Scaling
 from ddibp.cli.tables import Table
 
@@ -83,7 +85,10 @@ class Run:
 def open_run(path: Path) -> Run:
     """Return the run that `ddibp fit` has left in a folder."""
     record, table = read_record(path)
-    return Run(open_posterior(path), record, table)
+    run = Run(open_posterior(path), record, table)
+    if run.posterior.n_draws < run.posterior.plan["draws"]:
+        click.echo(f"Warning: {shortened(run.posterior.warnings[0])}", err=True)
+    return run
 
 
 def open_posterior(path: Path) -> Posterior:
