@@ -374,10 +374,12 @@ class LatentFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureM
 
         Parameters
         ----------
-        X, covariates
+        X : array-like of shape (n_rows, n_columns)
             As in `transform`.
         y : None
             Not used.
+        covariates : array-like, optional
+            As in `transform`.
 
         Returns
         -------

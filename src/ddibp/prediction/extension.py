@@ -157,12 +157,14 @@ def predict(
 
     Parameters
     ----------
-    posterior, X_new, covariates_new, groups_new, prior
+    posterior, X_new, covariates_new, groups_new
         As in `extend`.
     draws : int, optional
         Number of posterior draws to average over, evenly spaced; all if there are fewer.
     completions : int, optional
         Number of draws of the missing entries to return as well.
+    prior : IBP or DDIBP, optional
+        As in `extend`.
     rng : int, SeedSequence, Generator or None, optional
         For the completions, and for sums over more than 12 features.
 
