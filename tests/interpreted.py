@@ -68,7 +68,7 @@ def states(n_sweeps=6):
             state = chain.start(np.random.default_rng(100 + 10 * p + f))
             for _ in range(n_sweeps):
                 chain.sweep(state)
-            arrays = chain.pack(state) | {"numbers": np.array([state.alpha, *state.decay.values()])}
+            arrays = chain.pack(state) | {"numbers": np.array([state.alpha, *state.parameters.values()])}
             result |= {f"{prior}/{form}/{name}": array for name, array in arrays.items()}
     return result
 

@@ -59,7 +59,8 @@ class Model:
         return X, self.numbers(Z, W, X, scalars if self.name == "ibp" else scalars | {"beta": beta})
 
     def statistics(self, _, state):
-        scalars = {"alpha": state.alpha, "sigma_x": state.lik.scales[0], "sigma_w": state.lik.scales[1], **state.decay}
+        sigma_x, sigma_w = state.lik.scales[:2]
+        scalars = {"alpha": state.alpha, "sigma_x": sigma_x, "sigma_w": sigma_w, **state.parameters}
         return self.numbers(state.Z.astype(float), state.lik.weights[: state.n_features], state.data, scalars)
 
     def numbers(self, Z, W, X, scalars):

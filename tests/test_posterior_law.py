@@ -131,7 +131,7 @@ class Learned:
         return [mixture.mean(lambda part: part.mean_K), *sharing[np.tril_indices(3)], *moments]
 
     def observe(self, state):
-        values = {"sigma_x": state.lik.scales[0], "sigma_w": state.lik.scales[1], **state.decay}
+        values = {"sigma_x": state.lik.scales[0], "sigma_w": state.lik.scales[1], **state.parameters}
         Z, value = state.Z.astype(float), float(values[self.parameter])
         return [Z.shape[1], *(Z @ Z.T)[np.tril_indices(3)], value, value**2, np.log(value)]
 

@@ -116,7 +116,7 @@ DAMAGES = {
     "owner": (lambda s: s.owners.__setitem__(0, np.flatnonzero(s.lik.z[0] == 0)[0]), "collapsed", "lacks its owner"),
     "walk": (lambda s: _cut(s), "collapsed", "walk to the owner"),
     "alpha": (lambda s: setattr(s, "alpha", np.nan), "collapsed", "alpha is nan"),
-    "decay": (lambda s: s.decay.__setitem__("beta", 2.0 * s.decay["beta"]), "collapsed", "proximity"),
+    "decay": (lambda s: s.parameters.__setitem__("beta", 2.0 * s.parameters["beta"]), "collapsed", "proximity"),
 }
 
 

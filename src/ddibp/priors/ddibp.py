@@ -17,8 +17,10 @@ Analysis and Machine Intelligence 37.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,9 @@ from ddibp.priors._columns import check_mass, draw_mass, log_matrix_probability,
 from ddibp.proximity import Decay, Exponential, Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
 from ddibp.proximity.metrics import check_metric
+
+if TYPE_CHECKING:
+    from ddibp.priors._process import Process
 
 
 @dataclass(frozen=True)
@@ -78,12 +83,29 @@ class DDIBP(Spec):
     metric: Any = "euclidean"
     cutoff: float = 0.0
 
+    mass_name: ClassVar[str] = "alpha"
+    takes_covariates: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         as_decay(self.decay)
         check_mass("alpha", self.alpha)
         _check.flag("sequential", self.sequential)
         check_metric(self.metric)
         _check.number("cutoff", self.cutoff, low=0.0)
+
+    @property
+    def learned(self) -> dict[str, Gamma]:
+        """Parameters besides the mass that are given as a `Gamma`, by name: those of the decay."""
+        return as_decay(self.decay).learned
+
+    def process(
+        self, covariates: Any, *, groups: Any = None, parameters: Mapping[str, float] = MappingProxyType({})
+    ) -> Process:
+        """Return what chains ask of the prior, with numbers in place of parameters that are learned."""
+        from ddibp.priors._process import LinkedProcess
+
+        prior = self.set_params(**{f"decay__{name}": value for name, value in parameters.items()})
+        return LinkedProcess(prior.proximity(covariates, groups=groups))
 
     def proximity(self, covariates: Any, *, groups: Any = None) -> Proximity:
         """Return the proximity of ``covariates``; every method takes it in their place.

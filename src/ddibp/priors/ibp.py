@@ -11,8 +11,10 @@ Griffiths and Ghahramani (2011), The Indian buffet process, Journal of Machine L
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ from ddibp.hyperpriors import Gamma
 from ddibp.laws import SharingLaw
 from ddibp.priors._columns import check_mass, draw_mass, log_matrix_probability, mean_mass
 from ddibp.proximity.neighbours import require_square_memory
+
+if TYPE_CHECKING:
+    from ddibp.priors._process import Process
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,28 @@ class IBP(Spec):
 
     alpha: float | Gamma = field(default_factory=Gamma)
 
+    mass_name: ClassVar[str] = "alpha"
+    takes_covariates: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         check_mass("alpha", self.alpha)
+
+    @property
+    def learned(self) -> dict[str, Gamma]:
+        """Parameters besides the mass that are given as a `Gamma`: there are none."""
+        return {}
+
+    def process(
+        self,
+        covariates: Any,
+        *,
+        groups: Any = None,  # noqa: ARG002
+        parameters: Mapping[str, float] = MappingProxyType({}),  # noqa: ARG002
+    ) -> Process:
+        """Return what chains ask of the prior; ``covariates`` are the number of rows, or have it."""
+        from ddibp.priors._process import ExchangeableProcess
+
+        return ExchangeableProcess(count_rows(covariates))
 
     @overload
     def sample(

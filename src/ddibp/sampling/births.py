@@ -6,7 +6,7 @@ uniformly with the reciprocal at one column fewer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +25,12 @@ def from_the_prior(sampler: PosteriorSampler, state: ChainState) -> tuple[int, i
     process, rng, K = state.process, state.rng, state.n_features
     expected = state.alpha * process.unit_total
     if rng.random() < 0.5:
-        z, owner, column_links = column_from_the_prior(process, rng)
+        z, owner, links = process.draw_column(rng)
         _prepare(sampler, state, -1)
         ev.add_up(state.evidence, z)
         if not accepts(rng, ev.score(state.evidence) + np.log(expected / (K + 1))):
             return 1, 0
-        sampler.append(state, z, owner)
-        if process.has_links:
-            state.links[K] = column_links
+        sampler.append(state, z, owner, links)
         return 1, 1
     if K == 0:
         return 1, 0
@@ -52,8 +50,7 @@ def from_the_data(sampler: PosteriorSampler, state: ChainState) -> tuple[int, in
         if not accepts(rng, log_ratio - np.log(K + 1)):
             return 1, 0
         sampler.append(state, z, owner)
-        if process.has_links:
-            process.draw_links(z, owner, state.links[K], rng)
+        process.draw_links(z, owner, state.links[K], rng)
         return 1, 1
     if K == 0:
         return 1, 0
@@ -83,7 +80,7 @@ def all_dishes_at_once(sampler: PosteriorSampler, state: ChainState) -> tuple[in
         for k in rng.permutation(np.flatnonzero(state.owners[:K] == owner))[: owned[owner] - wanted[owner]]
     ]
     added = [
-        column_from_the_prior(process, rng, int(owner))
+        process.draw_column(rng, int(owner))
         for owner in np.flatnonzero(wanted > owned)
         for _ in range(wanted[owner] - owned[owner])
     ]
@@ -95,8 +92,7 @@ def all_dishes_at_once(sampler: PosteriorSampler, state: ChainState) -> tuple[in
     for k in sorted(dropped, reverse=True):
         sampler.drop(state, k)
     for z, owner, links in added:
-        sampler.append(state, z, owner)
-        state.links[state.n_features - 1] = links
+        sampler.append(state, z, owner, links)
     return 1, 1
 
 
@@ -113,33 +109,12 @@ def _log_ratio(state: ChainState, z: NDArray[np.uint8], owner: int, given: bool)
     """Return log(LR rate / density) of drawing z with this owner; fills z unless it is given."""
     process = state.process
     log_owner = float(kernels.owner_log_weights(process.log_h, state.evidence)[owner])
-    log_q, log_coins = kernels.grow(
-        state.rng, z, owner, given, process.exchangeable, process.sequential, process.rows, state.evidence
-    )
+    log_q, log_coins = process.grow(state.rng, z, owner, given, state.evidence)
     if log_q == -np.inf:
         return np.inf
     closed = log_coins - float(process.log_h[owner])
     log_rate = closed if process.sequential else process.log_owner_rate(z, owner)
     return float(ev.score(state.evidence) + np.log(state.alpha) + log_rate - log_owner - log_q)
-
-
-def column_from_the_prior(
-    process: Any, rng: np.random.Generator, owner: int | None = None
-) -> tuple[NDArray[np.uint8], int, Any]:
-    """Return a column drawn from the prior (given its owner), its owner and its links."""
-    from ddibp import _links
-
-    n = process.n_rows
-    if owner is None:
-        weights = np.exp(-process.log_h)
-        owner = int(min(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum()), n - 1))
-    links, active = np.empty((1, n), np.int32), np.zeros((1, n), np.bool_)
-    if process.has_links:
-        _links.draw_links(rng, process.rows.indptr, process.rows.indices, process.rows.weights, links)
-        _links.reach_owner(links[0], owner, active[0])
-    else:
-        _links.draw_ibp(rng, np.array([owner], np.int32), links, active)
-    return active[0].view(np.uint8), owner, links[0]
 
 
 def gain(state: ChainState, z: NDArray[np.uint8]) -> float:

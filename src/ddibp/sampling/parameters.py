@@ -46,7 +46,7 @@ def slice_sample(
 
 def draw_alpha(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
     r"""Draw :math:`\alpha \sim \mathrm{Gamma}(a + K, b + \sum_i 1/h_i)`."""
-    prior = sampler.prior.alpha
+    prior = sampler.mass
     if not isinstance(prior, Gamma):
         return 0, 0
     state.alpha = float(state.rng.gamma(prior.shape + state.n_features) / (prior.rate + state.process.unit_total))
@@ -133,19 +133,20 @@ def slice_decay(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]
         value = math.exp(log_value)
         if not 1e-12 < value < 1e12:
             return -math.inf
-        process = sampler.process({**state.decay, name: value})
+        process = sampler.process({**state.parameters, name: value})
         processes[value] = process
         rates = float(process.log_unit_rates(Z).sum())
-        prior = sampler.learned_decay[name]
+        prior = sampler.learned[name]
         return rates - state.alpha * process.unit_total + prior.logpdf(value) + log_value
 
-    for name in sampler.learned_decay:
-        log_value, _ = slice_sample(state.rng, lambda x, name=name: log_density(name, x), math.log(state.decay[name]))  # type: ignore[misc]
-        state.decay[name] = math.exp(log_value)
-        state.process = sampler.process(state.decay)
+    for name in sampler.learned:
+        start = math.log(state.parameters[name])
+        log_value, _ = slice_sample(state.rng, lambda x, name=name: log_density(name, x), start)  # type: ignore[misc]
+        state.parameters[name] = math.exp(log_value)
+        state.process = sampler.process(state.parameters)
         processes.clear()
     draw_causes(state)
-    return len(sampler.learned_decay), len(sampler.learned_decay)
+    return len(sampler.learned), len(sampler.learned)
 
 
 def draw_causes(state: ChainState) -> tuple[int, int]:

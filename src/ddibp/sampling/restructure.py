@@ -68,8 +68,7 @@ def combine(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
     else:
         state.lik.gram[k, k] = c.sum()
         _draw_weights_together(state, k, l)
-    if state.process.has_links:
-        state.draw_causes(k)
+    state.draw_causes(k)
     return 1, 1
 
 
@@ -167,10 +166,9 @@ def _log_pairs(total: int) -> float:
 
 def _append(sampler: PosteriorSampler, state: ChainState, z: NDArray[np.uint8]) -> None:
     process, K = state.process, state.n_features
-    owner = process.draw_owner(z, state.rng) if process.has_links else int(np.argmax(z))
+    owner = process.draw_owner(z, state.rng)
     sampler.append(state, z, owner)
-    if process.has_links:
-        process.draw_links(z, owner, state.links[K], state.rng)
+    process.draw_links(z, owner, state.links[K], state.rng)
 
 
 def _draw_weights_together(state: ChainState, k: int, l: int) -> None:

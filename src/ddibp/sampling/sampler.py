@@ -16,12 +16,10 @@ from ddibp.hyperpriors import Gamma, ScalePrior
 from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data, log_marginal
 from ddibp.moves import evidence as ev
 from ddibp.moves import singletons
-from ddibp.priors import DDIBP, IBP
-from ddibp.priors._columns import log_matrix_probability
-from ddibp.priors._process import ExchangeableProcess, LinkedProcess, Process
+from ddibp.priors._columns import mean_mass
+from ddibp.priors._process import Process
 from ddibp.priors.ibp import count_rows
-from ddibp.proximity import Proximity, as_decay
-from ddibp.proximity.matrix import as_proximity
+from ddibp.proximity import Proximity
 from ddibp.sampling import births, imputing, parameters, restructure, starts, sweeps
 from ddibp.sampling.state import ChainState, empty_likelihood
 
@@ -33,7 +31,7 @@ class PosteriorSampler:
 
     def __init__(
         self,
-        prior: IBP | DDIBP,
+        prior: Any,
         likelihood: LinearGaussian,
         X: Any,
         covariates: Any = None,
@@ -42,8 +40,8 @@ class PosteriorSampler:
         schedule: Schedule | str = "default",
         start: str = "data",
     ) -> None:
-        if not isinstance(prior, (IBP, DDIBP)):
-            raise TypeError(f"prior must be an IBP or a DDIBP, got {prior!r}.")
+        if not callable(getattr(prior, "process", None)):
+            raise TypeError(f"prior must be one of ddibp's (IBP, DDIBP, ...), as chains need its moves; got {prior!r}.")
         if not isinstance(likelihood, LinearGaussian):
             raise TypeError(f"likelihood must be a LinearGaussian, got {likelihood!r}.")
         self.prior, self.likelihood = prior, likelihood
@@ -52,19 +50,20 @@ class PosteriorSampler:
         self.missing = np.isnan(self.observed)
         self.n_rows, self.n_outputs = self.observed.shape
         self.groups = groups
-        if isinstance(prior, IBP):
+        if not prior.takes_covariates:
             covariates = None
         elif covariates is None:
-            raise ValueError("covariates must be given for a DDIBP: a time, place, ... per row of X (or distances).")
+            raise ValueError(f"covariates must be given for a {type(prior).__name__}: a time, place, ... per row of X.")
         elif count_rows(covariates) != self.n_rows:
             raise ValueError(
                 f"covariates describe {count_rows(covariates)} rows, but X has {self.n_rows}; they must match."
             )
         self.covariates = covariates
-        self.learned_decay: dict[str, Gamma] = {} if isinstance(prior, IBP) else as_decay(prior.decay).learned
-        if self.learned_decay and isinstance(covariates, Proximity):
+        self.mass: float | Gamma = getattr(prior, prior.mass_name)
+        self.learned: dict[str, Gamma] = prior.learned
+        if self.learned and isinstance(covariates, Proximity):
             raise ValueError("covariates must not be a ready-made Proximity when decay parameters are learned.")
-        self._process = self.process({name: prior_.mean for name, prior_ in self.learned_decay.items()})
+        self._process = self.process({name: law.mean for name, law in self.learned.items()})
         self.moves = self._moves()
         self.schedule = self._named_schedule(schedule) if isinstance(schedule, str) else list(schedule)
         for name, frequency in self.schedule:
@@ -114,8 +113,8 @@ class PosteriorSampler:
             lik,
             np.zeros((8, self.n_rows), np.int32),
             np.zeros(8, np.int64),
-            self.prior.alpha.mean if isinstance(self.prior.alpha, Gamma) else float(self.prior.alpha),
-            {name: prior.mean for name, prior in self.learned_decay.items()},
+            mean_mass(self.mass),
+            {name: prior.mean for name, prior in self.learned.items()},
             data,
         )
         state.process = self._process
@@ -140,16 +139,13 @@ class PosteriorSampler:
     def scalars(self, state: ChainState) -> dict[str, float]:
         """Return parameters, the number of features, and log densities (weights, links and owners summed out)."""
         sigma_x, sigma_w = (float(s) for s in state.lik.scales[:2])
-        numbers = {"alpha": state.alpha, "sigma_x": sigma_x, "sigma_w": sigma_w, **state.decay}
+        mass = self.prior.mass_name
+        numbers = {mass: state.alpha, "sigma_x": sigma_x, "sigma_w": sigma_w, **state.parameters}
         fixed = self.likelihood.set_params(sigma_x=sigma_x, sigma_w=sigma_w)
         log_likelihood = fixed.logpdf(self.observed, state.Z)
-        log_prior = log_matrix_probability(
-            state.Z, state.process.log_unit_rates(state.Z), state.process.unit_total, state.alpha
-        )
-        learned = {"alpha": self.prior.alpha, "sigma_x": self.likelihood.sigma_x, "sigma_w": self.likelihood.sigma_w}
-        log_hyper = sum(
-            p.logpdf(numbers[k]) for k, p in (learned | self.learned_decay).items() if isinstance(p, ScalePrior)
-        )
+        log_prior = state.process.log_prior(state.Z, state.alpha)
+        learned = {mass: self.mass, "sigma_x": self.likelihood.sigma_x, "sigma_w": self.likelihood.sigma_w}
+        log_hyper = sum(p.logpdf(numbers[k]) for k, p in (learned | self.learned).items() if isinstance(p, ScalePrior))
         return numbers | {
             "n_features": float(state.n_features),
             "log_likelihood": log_likelihood,
@@ -192,26 +188,15 @@ class PosteriorSampler:
         if not self.likelihood.collapsed and self.missing.any():
             kept = (~self.missing).astype(np.uint8)
         state = ChainState.unpack(arrays, kept)
-        state.process = self.process(state.decay)
+        state.process = self.process(state.parameters)
         return state
 
     # -- moves ---------------------------------------------------------------------------------------------------------
 
-    def process(self, decay: dict[str, float]) -> Process:
-        """Return the column process of the prior at these decay parameters."""
-        if isinstance(self.prior, IBP):
-            return ExchangeableProcess(self.n_rows)
-        prior = self.prior.set_params(**{f"decay__{name}": value for name, value in decay.items()})
-        return LinkedProcess(
-            as_proximity(
-                self.covariates,
-                prior.decay,
-                sequential=bool(prior.sequential),
-                metric=prior.metric,
-                cutoff=prior.cutoff,
-                groups=self.groups,
-            )
-        )
+    def process(self, parameters: Mapping[str, float]) -> Process:
+        """Return the column process of the prior at these parameters."""
+        covariates = self.n_rows if self.covariates is None else self.covariates
+        return self.prior.process(covariates, groups=self.groups, parameters=parameters)
 
     def _moves(self) -> dict[str, Callable[[ChainState], tuple[int, int]]]:
         collapsed = self.likelihood.collapsed
@@ -230,7 +215,7 @@ class PosteriorSampler:
         moves["combine"] = lambda state: restructure.combine(self, state)
         moves["alpha"] = lambda state: parameters.draw_alpha(self, state)
         moves["scales"] = lambda state: parameters.draw_scales(self, state)
-        if self.learned_decay:
+        if self.learned:
             moves["decay"] = lambda state: parameters.slice_decay(self, state)
         if collapsed and self.missing.any():
             moves["impute"] = lambda state: imputing.impute(self, state)
@@ -258,23 +243,25 @@ class PosteriorSampler:
 
     def _parameter_moves(self, imputation: str) -> list[tuple[str, float]]:
         schedule = []
-        if isinstance(self.prior.alpha, Gamma):
+        if isinstance(self.mass, Gamma):
             schedule.append(("alpha", 1.0))
         if isinstance(self.likelihood.sigma_x, ScalePrior) or isinstance(self.likelihood.sigma_w, ScalePrior):
             schedule.append(("scales", 1.0))
-        if self.learned_decay:
+        if self.learned:
             schedule.append(("decay", 0.5))
         if self.likelihood.collapsed and self.missing.any():
             schedule.append((imputation, 1.0))
         return schedule
 
-    def append(self, state: ChainState, z: NDArray[np.uint8], owner: int) -> None:
-        """Append a column for which the evidence beside all others has been prepared; draw its weights and links."""
+    def append(self, state: ChainState, z: NDArray[np.uint8], owner: int, links: Any = None) -> None:
+        """Append a column for which the evidence beside all others has been prepared, and draw its weights."""
         state.make_room(state.n_features + 1)
         k = state.n_features
         state.lik.z[k] = z
         state.lik.weights[k] = 0.0
         state.owners[k] = owner
+        if links is not None:
+            state.links[k] = links
         state.lik.sizes[0] = k + 1
         ev.prepare(state.lik, self.likelihood.collapsed, k, state.evidence, state.work)
         ev.commit(state.rng, state.lik, self.likelihood.collapsed, k, state.evidence)
@@ -337,7 +324,7 @@ def _digest(array: NDArray[Any]) -> str:
 
 
 def _digest_of_process(process: Process) -> str:
-    if isinstance(process, ExchangeableProcess):
-        return f"{process.n_rows} rows"
     rows = process.rows
+    if not len(rows.indices):
+        return f"{process.n_rows} rows"
     return _digest(np.concatenate([rows.indptr, rows.indices, rows.weights]))

@@ -34,21 +34,19 @@ def begin(sampler: PosteriorSampler, state: ChainState) -> None:
 
 
 def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
-    if isinstance(sampler.prior.alpha, Gamma):
-        state.alpha = sampler.prior.alpha.sample(state.rng)
+    if isinstance(sampler.mass, Gamma):
+        state.alpha = sampler.mass.sample(state.rng)
     drawn = False
     while not drawn:
         for place, prior in enumerate((sampler.likelihood.sigma_x, sampler.likelihood.sigma_w)):
             if isinstance(prior, ScalePrior):
                 state.lik.scales[place] = prior.sample(state.rng)
         drawn = parameters.allowed(sampler, float(state.lik.scales[0]), float(state.lik.scales[1]))
-    for name, prior in sampler.learned_decay.items():
-        state.decay[name] = prior.sample(state.rng)
-    state.process = sampler.process(state.decay)
+    for name, prior in sampler.learned.items():
+        state.parameters[name] = prior.sample(state.rng)
+    state.process = sampler.process(state.parameters)
     for _ in range(state.rng.poisson(state.alpha * state.process.unit_total)):
-        z, owner, links = births.column_from_the_prior(state.process, state.rng)
-        sampler.append(state, z, owner)
-        state.links[state.n_features - 1] = links
+        sampler.append(state, *state.process.draw_column(state.rng))
     if not sampler.likelihood.collapsed:
         K = state.n_features
         state.lik.weights[:K] = state.lik.scales[1] * state.rng.standard_normal((K, sampler.n_outputs))
@@ -64,8 +62,7 @@ def _from_the_data(sampler: PosteriorSampler, state: ChainState) -> None:
             continue
         refused = 0
         sampler.append(state, z, owner)
-        if state.process.has_links:
-            state.process.draw_links(z, owner, state.links[state.n_features - 1], state.rng)
+        state.process.draw_links(z, owner, state.links[state.n_features - 1], state.rng)
         for name in ("links", "leaves", "scales", "holes") if state.process.has_links else ("flips", "scales", "holes"):
             if name in sampler.moves:
                 sampler.moves[name](state)

@@ -25,7 +25,7 @@ class ChainState:
     links: NDArray[np.int32]
     owners: NDArray[np.int64]
     alpha: float
-    decay: dict[str, float]
+    parameters: dict[str, float]
     data: FloatArray
     sweeps: int = 0
     statistics: dict[str, list[float]] = field(default_factory=dict)
@@ -101,7 +101,8 @@ class ChainState:
         """Return the state as plain arrays, from which `unpack` makes the same chain to the last bit."""
         K, lik = self.n_features, self.lik
         generator = json.dumps(self.rng.bit_generator.state).encode()
-        numbers = {"alpha": self.alpha, "sweeps": self.sweeps, "decay": self.decay, "statistics": self.statistics}
+        names = ("alpha", "sweeps", "parameters", "statistics")
+        numbers = {name: getattr(self, name) for name in names}
         return {
             "generator": np.frombuffer(generator, np.uint8),
             "numbers": np.frombuffer(json.dumps(numbers).encode(), np.uint8),
@@ -138,7 +139,7 @@ class ChainState:
             links,
             owners,
             numbers["alpha"],
-            numbers["decay"],
+            numbers["parameters"],
             arrays["data"].copy(),
             numbers["sweeps"],
             numbers["statistics"],

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ddibp.moves import determinants, flips, leaves, links, singletons
-from ddibp.moves import evidence as ev
+from ddibp.moves import leaves, links, singletons
 
 if TYPE_CHECKING:
     from ddibp.sampling.state import ChainState
@@ -55,34 +54,7 @@ def flip_leaves(state: ChainState, collapsed: bool) -> tuple[int, int]:
 
 def flip_rows(state: ChainState, collapsed: bool) -> tuple[int, int]:
     """Flip single rows with owners and all links summed out, which are then drawn given the features."""
-    process, order = state.process, state.random_order()
-    if process.exchangeable:
-        changed = flips.sweep_exchangeable(state.rng, order, state.lik, collapsed, state.evidence, state.work)
-        return state.n_entries, changed
-    if process.sequential:
-        changed = flips.sweep_sequential(
-            state.rng,
-            order,
-            state.lik,
-            collapsed,
-            state.evidence,
-            state.work,
-            process.rows,
-            process.followers,
-            np.empty(state.n_rows),
-            np.empty(state.n_rows),
-            state.links,
-            state.owners,
-        )
-        return state.n_entries, changed
-    changed, masses = 0, np.empty(state.n_rows)
-    for k in order:
-        z = state.lik.z[k]
-        ev.prepare(state.lik, collapsed, k, state.evidence, state.work)
-        changed += determinants.flip_linked(state.rng, z, process.rows, process.followers, masses, state.evidence)
-        ev.commit(state.rng, state.lik, collapsed, k, state.evidence)
-        state.draw_causes(k)
-    return state.n_entries, changed
+    return state.n_entries, state.process.flip(state, collapsed)
 
 
 def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
@@ -113,6 +85,5 @@ def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
     for k in range(state.n_features):
         if state.owners[k] < 0:
             state.owners[k] = -1 - state.owners[k]
-            if state.process.has_links:
-                state.process.draw_links(state.lik.z[k], int(state.owners[k]), state.links[k], state.rng)
+            state.process.draw_links(state.lik.z[k], int(state.owners[k]), state.links[k], state.rng)
     return state.n_rows, abs(state.n_features - before)
