@@ -64,6 +64,18 @@ class Process:
         """Log probability of what is hidden."""
         return 0.0
 
+    def with_hidden(self, hidden: Mapping[str, NDArray[Any]]) -> Process:  # noqa: ARG002
+        """Return the process with other hidden things."""
+        return self
+
+    def draw_hidden(self, rng: np.random.Generator) -> Process:  # noqa: ARG002
+        """Return the process with what is hidden drawn from its law without data."""
+        return self
+
+    def move_hidden(self, columns: NDArray[np.uint8], mass: float, rng: np.random.Generator) -> tuple[Process, int]:
+        """Draw what is hidden given the features; return the process that has it, and how much changed."""
+        raise NotImplementedError
+
     @property
     def rows(self) -> CompressedRows:
         """No rows: there are no links."""
@@ -202,7 +214,7 @@ class LinkedProcess(Process):
         return np.exp(stay - self.log_h)
 
     @cached_property
-    def followers(self) -> tuple[Any, Any, FloatArray]:  # type: ignore[override]
+    def followers(self) -> tuple[Any, Any, FloatArray]:
         """Compressed columns of the weights: who may link to each row, and how strongly."""
         matrix = self.proximity.matrix.tocsc()
         return matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), matrix.data

@@ -17,8 +17,10 @@ AISTATS.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,11 +30,14 @@ from ddibp._random import RandomState, as_generator
 from ddibp._spec import Spec
 from ddibp.hyperpriors import Gamma
 from ddibp.laws import SharingLaw
-from ddibp.priors._columns import check_mass, draw_mass
+from ddibp.priors._columns import check_mass, draw_mass, mean_mass
 from ddibp.proximity import Decay, Exponential, Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
 from ddibp.proximity.metrics import check_metric
 from ddibp.proximity.neighbours import require_square_memory
+
+if TYPE_CHECKING:
+    from ddibp.priors._process import Process
 
 
 @dataclass(frozen=True)
@@ -45,8 +50,9 @@ class DHBP(Spec):
         :math:`f`: how the inclination to borrow falls with distance.
     gamma : float or Gamma
         Mass :math:`\gamma`: the expected number of features per row.
-    c0, c1 : float
-        Concentrations of the base measure and of the rows' measures.
+    c0, c1 : float or Gamma
+        Concentrations of the base measure and of the rows' measures. A `Gamma` is learned in posterior sampling, drawn
+        by `sample`, and stands for its mean elsewhere.
     sequential, metric, cutoff
         As in `DDIBP`.
     coupling : {"customer", "dish"}
@@ -66,22 +72,43 @@ class DHBP(Spec):
 
     decay: Decay | Any = field(default_factory=Exponential)
     gamma: float | Gamma = field(default_factory=Gamma)
-    c0: float = 1.0
-    c1: float = 1.0
+    c0: float | Gamma = 1.0
+    c1: float | Gamma = 1.0
     sequential: bool = False
     metric: Any = "euclidean"
     cutoff: float = 0.0
     coupling: str = "customer"
 
+    mass_name: ClassVar[str] = "gamma"
+    takes_covariates: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         as_decay(self.decay)
         check_mass("gamma", self.gamma)
-        _check.number("c0", self.c0, low=0.0, open_low=True)
-        _check.number("c1", self.c1, low=0.0, open_low=True)
+        check_mass("c0", self.c0)
+        check_mass("c1", self.c1)
         _check.flag("sequential", self.sequential)
         check_metric(self.metric)
         _check.number("cutoff", self.cutoff, low=0.0)
         _check.choice("coupling", self.coupling, ("customer", "dish"))
+
+    @property
+    def learned(self) -> dict[str, Gamma]:
+        """Parameters besides the mass that are given as a `Gamma`, by name: concentrations, and those of the decay."""
+        own = {name: getattr(self, name) for name in ("c0", "c1")}
+        return {name: law for name, law in own.items() if isinstance(law, Gamma)} | as_decay(self.decay).learned
+
+    def process(
+        self, covariates: Any, *, groups: Any = None, parameters: Mapping[str, float] = MappingProxyType({})
+    ) -> Process:
+        """Return what chains ask of the prior, with numbers in place of parameters that are learned."""
+        from ddibp.priors._borrowing import BorrowingProcess
+
+        own = {name if name in ("c0", "c1") else f"decay__{name}": value for name, value in parameters.items()}
+        prior = self.set_params(**own)
+        proximity = prior.proximity(covariates, groups=groups)
+        alone = np.arange(proximity.n_rows, dtype=np.int32)
+        return BorrowingProcess(proximity, alone, float(prior.c0), float(prior.c1))
 
     def proximity(self, covariates: Any, *, groups: Any = None) -> Proximity:
         """Return the proximity of ``covariates``; every method takes it in their place."""
@@ -104,8 +131,8 @@ class DHBP(Spec):
 
         generator = as_generator(rng)
         proximity = self.proximity(covariates)
-        mass = draw_mass(self.gamma, generator)
-        return _dhbp_kernels.sample(proximity, mass, float(self.c0), float(self.c1), self.coupling, generator)
+        mass, c0, c1 = (draw_mass(value, generator) for value in (self.gamma, self.c0, self.c1))
+        return _dhbp_kernels.sample(proximity, mass, c0, c1, self.coupling, generator)
 
     def sharing(self, covariates: Any) -> SharingLaw:
         r"""Return the law of :math:`R_{ij}`.
@@ -119,8 +146,9 @@ class DHBP(Spec):
         require_square_memory(proximity.n_rows)
         s = np.asarray((proximity.matrix @ proximity.matrix.T).toarray())
         np.fill_diagonal(s, 1.0)
-        apart = 1.0 / (self.c0 + 1.0)
-        together = (self.c0 + self.c1 + 1.0) / ((self.c0 + 1.0) * (self.c1 + 1.0))
+        c0, c1 = mean_mass(self.c0), mean_mass(self.c1)
+        apart = 1.0 / (c0 + 1.0)
+        together = (c0 + c1 + 1.0) / ((c0 + 1.0) * (c1 + 1.0))
         if self.coupling == "dish":
             mean = apart + s * (together - apart)
             np.fill_diagonal(mean, 1.0)

@@ -63,13 +63,19 @@ def check(sampler: PosteriorSampler, state: ChainState, tolerance: float = 1e-8)
 
 
 def _check_numbers(sampler: PosteriorSampler, state: ChainState) -> None:
-    numbers = {"alpha": state.alpha, "sigma_x": state.lik.scales[0], "sigma_w": state.lik.scales[1], **state.parameters}
+    numbers = {
+        sampler.prior.mass_name: state.alpha,
+        "sigma_x": state.lik.scales[0],
+        "sigma_w": state.lik.scales[1],
+        **state.parameters,
+    }
     for name, value in numbers.items():
         _require(bool(np.isfinite(value)) and value > 0.0, lambda name=name, value=value: f"{name} is {value}.")
     outputs = state.lik.scales[2]
     _require(outputs == sampler.n_outputs, lambda: f"the number of outputs is kept as {outputs}.")
-    if state.process.has_links:
-        _same("the proximity", state.process.rows.weights, sampler.process(state.parameters).rows.weights, 0.0)
+    process = sampler.process(state.parameters, state.process.hidden)
+    _same("the proximity", state.process.rows.weights, process.rows.weights, 0.0)
+    _same("the rates of columns by their first row", state.process.log_h, process.log_h, 0.0)
 
 
 def _check_data(sampler: PosteriorSampler, state: ChainState, tolerance: float) -> None:

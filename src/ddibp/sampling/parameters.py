@@ -124,18 +124,16 @@ def _instantiated_density(sampler: PosteriorSampler, state: ChainState) -> Calla
     return density
 
 
-def slice_decay(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
-    """Slice sample the log of each learned decay parameter with links and owners summed out, then draw those anew."""
+def slice_parameters(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
+    """Slice sample the log of each learned parameter of the prior with links summed out, then draw links anew."""
     Z = state.Z
-    processes = {}
 
     def log_density(name: str, log_value: float) -> float:
         value = math.exp(log_value)
         if not 1e-12 < value < 1e12:
             return -math.inf
-        process = sampler.process({**state.parameters, name: value})
-        processes[value] = process
-        rates = float(process.log_unit_rates(Z).sum())
+        process = sampler.process({**state.parameters, name: value}, state.process.hidden)
+        rates = float(process.log_unit_rates(Z).sum()) + process.log_hidden
         prior = sampler.learned[name]
         return rates - state.alpha * process.unit_total + prior.logpdf(value) + log_value
 
@@ -143,10 +141,15 @@ def slice_decay(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]
         start = math.log(state.parameters[name])
         log_value, _ = slice_sample(state.rng, lambda x, name=name: log_density(name, x), start)  # type: ignore[misc]
         state.parameters[name] = math.exp(log_value)
-        state.process = sampler.process(state.parameters)
-        processes.clear()
+        state.process = sampler.process(state.parameters, state.process.hidden)
     draw_causes(state)
     return len(sampler.learned), len(sampler.learned)
+
+
+def draw_hidden(state: ChainState) -> tuple[int, int]:
+    """Draw what the process hides, who borrows from whom, given the features; the data do not matter."""
+    state.process, changed = state.process.move_hidden(state.lik.z[: state.n_features], state.alpha, state.rng)
+    return state.n_rows, changed
 
 
 def draw_causes(state: ChainState) -> tuple[int, int]:

@@ -117,7 +117,7 @@ class PosteriorSampler:
             {name: prior.mean for name, prior in self.learned.items()},
             data,
         )
-        state.process = self._process
+        state.process = self._process.draw_hidden(rng)
         starts.begin(self, state)
         return state
 
@@ -188,15 +188,17 @@ class PosteriorSampler:
         if not self.likelihood.collapsed and self.missing.any():
             kept = (~self.missing).astype(np.uint8)
         state = ChainState.unpack(arrays, kept)
-        state.process = self.process(state.parameters)
+        hidden = {k.removeprefix("hidden."): np.array(v) for k, v in arrays.items() if k.startswith("hidden.")}
+        state.process = self.process(state.parameters, hidden)
         return state
 
     # -- moves ---------------------------------------------------------------------------------------------------------
 
-    def process(self, parameters: Mapping[str, float]) -> Process:
-        """Return the column process of the prior at these parameters."""
+    def process(self, parameters: Mapping[str, float], hidden: Mapping[str, NDArray[Any]] | None = None) -> Process:
+        """Return the column process of the prior at these parameters, with what is hidden as it is given."""
         covariates = self.n_rows if self.covariates is None else self.covariates
-        return self.prior.process(covariates, groups=self.groups, parameters=parameters)
+        process: Process = self.prior.process(covariates, groups=self.groups, parameters=parameters)
+        return process.with_hidden(hidden) if hidden else process
 
     def _moves(self) -> dict[str, Callable[[ChainState], tuple[int, int]]]:
         collapsed = self.likelihood.collapsed
@@ -213,10 +215,12 @@ class PosteriorSampler:
             moves["paper dishes"] = lambda state: births.all_dishes_at_once(self, state)
         moves["split and merge"] = lambda state: restructure.split_or_merge(self, state)
         moves["combine"] = lambda state: restructure.combine(self, state)
-        moves["alpha"] = lambda state: parameters.draw_alpha(self, state)
+        if self._process.hidden:
+            moves["lenders"] = lambda state: parameters.draw_hidden(state)
+        moves[self.prior.mass_name] = lambda state: parameters.draw_alpha(self, state)
         moves["scales"] = lambda state: parameters.draw_scales(self, state)
         if self.learned:
-            moves["decay"] = lambda state: parameters.slice_decay(self, state)
+            moves["parameters"] = lambda state: parameters.slice_parameters(self, state)
         if collapsed and self.missing.any():
             moves["impute"] = lambda state: imputing.impute(self, state)
             moves["holes"] = lambda state: imputing.flip_and_impute(self, state)
@@ -242,13 +246,13 @@ class PosteriorSampler:
         return schedule + self._parameter_moves("holes")
 
     def _parameter_moves(self, imputation: str) -> list[tuple[str, float]]:
-        schedule = []
+        schedule = [("lenders", 1.0)] if self._process.hidden else []
         if isinstance(self.mass, Gamma):
-            schedule.append(("alpha", 1.0))
+            schedule.append((self.prior.mass_name, 1.0))
         if isinstance(self.likelihood.sigma_x, ScalePrior) or isinstance(self.likelihood.sigma_w, ScalePrior):
             schedule.append(("scales", 1.0))
         if self.learned:
-            schedule.append(("decay", 0.5))
+            schedule.append(("parameters", 0.5))
         if self.likelihood.collapsed and self.missing.any():
             schedule.append((imputation, 1.0))
         return schedule

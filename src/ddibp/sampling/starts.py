@@ -44,7 +44,7 @@ def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
         drawn = parameters.allowed(sampler, float(state.lik.scales[0]), float(state.lik.scales[1]))
     for name, prior in sampler.learned.items():
         state.parameters[name] = prior.sample(state.rng)
-    state.process = sampler.process(state.parameters)
+    state.process = sampler.process(state.parameters).draw_hidden(state.rng)
     for _ in range(state.rng.poisson(state.alpha * state.process.unit_total)):
         sampler.append(state, *state.process.draw_column(state.rng))
     if not sampler.likelihood.collapsed:

@@ -116,6 +116,7 @@ class ChainState:
             "data": self.data.copy(),
             "links": self.links[:K].copy(),
             "owners": self.owners[:K].copy(),
+            **{f"hidden.{name}": np.array(array) for name, array in self.process.hidden.items()},
         }
 
     @classmethod
