@@ -21,7 +21,7 @@ from ddibp import plots, registry, sharing
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-COMMAND_PAGES = ["README.md", "command_line.md"]
+COMMAND_PAGES = ["README.md", "quickstart.md", "command_line.md"]
 LENIENT = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
