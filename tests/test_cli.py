@@ -315,7 +315,7 @@ def test_files_that_cannot_be_read():
         ("--rows 0", "'--rows': 0 is not in the range"),
         ("--rows x", "'--rows': 'x' is not a valid int"),
         ("--rows 3 --seed -1", "'--seed': -1 is not in the range"),
-        ("--rows 3 --prior crp", "'--prior': 'crp' is not one of ddibp, dhbp, ibp"),
+        ("--rows 3 --prior crp", "'--prior': 'crp' is not one of aibd, ddibp, dhbp, ibp"),
         ("--rows 3 --decay gauss", "'--decay': 'gauss' is not one of constant, exponential, logistic, window"),
         ("--rows 3 --coupling both", "'--coupling': 'both' is not one of 'customer', 'dish'"),
         ("--rows 3 --prior dhbp --alpha 1", "prior 'dhbp' has no parameter 'alpha'; it takes decay, gamma"),
@@ -415,7 +415,7 @@ def test_choices_come_from_the_registry(monkeypatch):
     monkeypatch.setitem(registry._PRIORS, "buffet", IBP)
     text = succeed("simulate --help").stdout
     assert "[constant|exponential|logistic|wide|window]" in text
-    assert "[buffet|ddibp|dhbp|ibp]" in text
+    assert "[aibd|buffet|ddibp|dhbp|ibp]" in text
     S = table(succeed("sharing --decay wide --beta 0.5 --alpha 1 --rows 3").stdout)[1]
     np.testing.assert_array_equal(S, DDIBP(Exponential(0.5), alpha=1.0).expected_sharing(T[:3]))
     succeed("simulate --prior buffet --alpha 1 --rows 3")

@@ -20,6 +20,7 @@ _HOMES = {
     "Window": "ddibp.proximity",
     "Gamma": "ddibp.hyperpriors",
     "InverseGamma": "ddibp.hyperpriors",
+    "AIBD": "ddibp.priors",
     "DDIBP": "ddibp.priors",
     "DHBP": "ddibp.priors",
     "IBP": "ddibp.priors",
@@ -46,6 +47,7 @@ _MODULES = (
 )
 
 __all__ = [
+    "AIBD",
     "DDIBP",
     "DHBP",
     "IBP",
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
     from ddibp.imputation import LatentFeatureImputer
     from ddibp.laws import SharingLaw
     from ddibp.likelihoods import LinearGaussian
-    from ddibp.priors import DDIBP, DHBP, IBP
+    from ddibp.priors import AIBD, DDIBP, DHBP, IBP
     from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Proximity, Window
     from ddibp.sampling import Posterior, load_posterior, sample_posterior
 

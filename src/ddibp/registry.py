@@ -19,7 +19,7 @@ from typing import Any
 from ddibp._spec import Spec
 from ddibp.hyperpriors import Gamma, InverseGamma
 from ddibp.likelihoods import LinearGaussian
-from ddibp.priors import DDIBP, DHBP, IBP
+from ddibp.priors import AIBD, DDIBP, DHBP, IBP
 from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Window
 
 _DECAYS: dict[str, type[Decay]] = {}
@@ -122,5 +122,5 @@ def _make(kind: str, table: dict[str, Any], name: str, parameters: dict[str, Any
 
 for _name, _decay in {"constant": Constant, "exponential": Exponential, "logistic": Logistic, "window": Window}.items():
     register_decay(_name, _decay)
-for _name, _prior in {"ibp": IBP, "ddibp": DDIBP, "dhbp": DHBP}.items():
+for _name, _prior in {"ibp": IBP, "ddibp": DDIBP, "dhbp": DHBP, "aibd": AIBD}.items():
     register_prior(_name, _prior)

@@ -16,7 +16,10 @@ from ddibp.likelihoods import LinearGaussian
 FloatArray = NDArray[np.float64]
 
 DECAY_PARAMETERS = ("beta", "nu")
-PARAMETERS = ("decay", *DECAY_PARAMETERS, "alpha", "gamma", "c0", "c1", "coupling", "sequential", "metric", "cutoff")
+PARAMETERS = (
+    *("decay", *DECAY_PARAMETERS, "alpha", "gamma", "c0", "c1", "coupling", "permutation"),
+    *("sequential", "metric", "cutoff"),
+)
 _MOST_ROWS_LOOKED_AT = 500
 _MOST_DISTANCES = 10_000_000
 

@@ -144,8 +144,8 @@ def simulate(prior: Any, covariates: Any, n_draws: int = 1000, rng: RandomState 
     """
     n_draws = _check.count("n_draws", n_draws, low=1)
     generator = as_generator(rng)
-    if hasattr(prior, "proximity"):
-        covariates = prior.proximity(covariates)
+    if hasattr(prior, "proximity") and getattr(prior, "permutation", "rows") == "rows":
+        covariates = prior.proximity(covariates)  # one for all draws; an order that is drawn has one for every draw
     counts = []
     for _ in range(n_draws):
         Z = prior.sample(covariates, rng=generator).astype(np.float64)
