@@ -109,7 +109,21 @@ def test_moves_given_one_lender_a_row(moves, collapsed, rng):
     assert_agreement(partial(Borrowed("customer", collapsed=collapsed).look, MOVES[moves]), 1600, rng)
 
 
-@pytest.mark.parametrize("coupling", ["customer"])
+DISH_MOVES = {
+    "flips": [("flips", 2), ("singletons", 1)],
+    "births": [("births", 20), ("flips", 0.5)],
+    "data births": [("data births", 8), ("flips", 0.5)],
+    "default": "default",
+}
+
+
+@pytest.mark.parametrize("moves", DISH_MOVES)
+@pytest.mark.parametrize("collapsed", [True, False])
+def test_moves_given_a_lender_a_row_and_dish(moves, collapsed, rng):
+    assert_agreement(partial(Borrowed("dish", collapsed=collapsed).look, DISH_MOVES[moves]), 1600, rng)
+
+
+@pytest.mark.parametrize("coupling", ["customer", "dish"])
 @pytest.mark.parametrize("f", ["sequential", "window"])
 @pytest.mark.parametrize("data", ["holes", "wide"])
 def test_default_schedule_in_other_settings(coupling, f, data, rng):

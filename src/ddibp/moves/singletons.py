@@ -52,6 +52,14 @@ def draw_number(rng: Any, rate: float, e2: float, n_outputs: float, v: float, st
 
 
 @kernel
+def accept_number(rng: Any, old: int, new: int, e2: float, n_outputs: float, v: float, step: float) -> bool:
+    """Accept a number drawn from the prior with the ratio of the Gaussian factors of `draw_number`."""
+    before, after = v + old * step, v + new * step
+    log_ratio = -0.5 * n_outputs * np.log(after / before) - 0.5 * e2 * (1.0 / after - 1.0 / before)
+    return log_ratio >= 0.0 or rng.random() < np.exp(log_ratio)
+
+
+@kernel
 def invert(lik: Any, ridge: float, inverse: Any, fit: Any, work: Any) -> None:
     """Fill P = (Z'Z + r I)^{-1} and B = P Z'X of all columns."""
     H, lower, _ = work
@@ -78,7 +86,7 @@ def invert(lik: Any, ridge: float, inverse: Any, fit: Any, work: Any) -> None:
 
 
 @kernel
-def drop_column(lik: Any, collapsed: bool, k: int, links: Any, owners: Any) -> None:
+def drop_column(lik: Any, collapsed: bool, k: int, links: Any, owners: Any, marks: Any) -> None:
     """Take column k out: the last column takes its place."""
     last = lik.sizes[0] - 1
     N, M = lik.X.shape
@@ -97,6 +105,7 @@ def drop_column(lik: Any, collapsed: bool, k: int, links: Any, owners: Any) -> N
         lik.gram[k, k] = lik.gram[last, last]
         links[k] = links[last]
         owners[k] = owners[last]
+        marks[k] = marks[last]
     lik.sizes[0] = last
 
 
@@ -122,28 +131,40 @@ def sweep_singletons(
     inverse: Any,
     fit: Any,
     rates: Any,
+    proposed: Any,
     links: Any,
     owners: Any,
+    marks: Any,
     start: int,
     pending: int,
 ) -> Any:
     """Redraw the singletons of rows ``start`` onwards; return (row, number) that do not fit, or (N, 0) when done.
 
+    Their number is drawn by its law where the ``rates`` are known. Otherwise ``proposed`` holds numbers that were drawn
+    from the prior, which are accepted with the likelihood ratio or else refused.
     ``pending`` is the number already drawn for row ``start`` (or -1). New columns of row i are marked by the owner
-    -1 - i, for the prior to fill in their links.
+    -1 - i, for the prior to fill in their links and marks.
     """
     N, M = lik.X.shape
     variance, step = lik.scales[0] ** 2, lik.scales[1] ** 2
     missing = lik.observed.shape[0] > 0
     e = np.empty(M)
+    known = proposed.size == 0
+    kept_links = np.empty((0 if known else lik.z.shape[0], links.shape[1]), links.dtype)
+    kept_marks = np.empty((0 if known else lik.z.shape[0], marks.shape[1]))
     stale = True
     for i in range(start, N):
         number = pending
         pending = -1
+        fresh = True
         if number < 0:
+            dropped = 0
             for k in range(lik.sizes[0] - 1, -1, -1):
                 if lik.z[k, i] == 1 and lik.gram[k, k] == 1.0:
-                    drop_column(lik, collapsed, k, links, owners)
+                    if not known:
+                        kept_links[dropped], kept_marks[dropped] = links[k], marks[k]
+                    drop_column(lik, collapsed, k, links, owners, marks)
+                    dropped += 1
                     stale = True
             K = lik.sizes[0]
             leverage, n_outputs = 0.0, lik.scales[2]
@@ -171,18 +192,26 @@ def sweep_singletons(
             e2 = 0.0
             for m in range(M):
                 e2 += e[m] ** 2
-            if n_outputs == 0.0:
-                number = rng.poisson(rates[i])
+            # Prediction from the other rows: residual and variance grow by 1 / (1 - leverage).
+            inflation = 1.0 / (1.0 - leverage)
+            e2, v = e2 * inflation**2, variance * inflation
+            if known:
+                number = (
+                    rng.poisson(rates[i]) if n_outputs == 0.0 else draw_number(rng, rates[i], e2, n_outputs, v, step)
+                )
             else:
-                # Prediction from the other rows: residual and variance grow by 1 / (1 - leverage).
-                inflation = 1.0 / (1.0 - leverage)
-                number = draw_number(rng, rates[i], e2 * inflation**2, n_outputs, variance * inflation, step)
+                number = proposed[i]
+                fresh = accept_number(rng, dropped, number, e2, n_outputs, v, step)
+                number = number if fresh else dropped
         if number > 0:
             if lik.sizes[0] + number > lik.z.shape[0]:
                 return i, number
             first = lik.sizes[0]
-            for _ in range(number):
-                owners[lik.sizes[0]] = -1 - i
+            for new in range(number):
+                k = lik.sizes[0]
+                owners[k] = -1 - i
+                if not fresh:
+                    owners[k], links[k], marks[k] = i, kept_links[new], kept_marks[new]
                 append_singleton(lik, i)
             if not collapsed:
                 _draw_weights(rng, lik, i, first, number, missing)

@@ -39,6 +39,10 @@ class Process:
         Whether rows have no neighbours, so that proposals go by numbers alone.
     has_links : bool
         Whether a chain keeps owners and links of every column.
+    has_marks : bool
+        Whether rates of columns are known only given what a chain keeps beside them, see `ddibp.priors._marked`.
+    refreshes : bool
+        Whether these are also drawn by a move of their own.
     log_h : ndarray of shape (n_rows,)
         Row i brings Poisson(:math:`\alpha / h_i`) new columns, which it owns.
     singleton_rates : ndarray of shape (n_rows,)
@@ -53,6 +57,13 @@ class Process:
     sequential: bool
     exchangeable: bool
     has_links: ClassVar[bool] = False
+    has_marks: ClassVar[bool] = False
+    refreshes: ClassVar[bool] = False
+
+    @property
+    def n_marks(self) -> int:
+        """Number of real numbers that a chain keeps beside every column."""
+        return 0
 
     @property
     def hidden(self) -> Mapping[str, NDArray[Any]]:

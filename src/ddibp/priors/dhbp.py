@@ -103,12 +103,15 @@ class DHBP(Spec):
     ) -> Process:
         """Return what chains ask of the prior, with numbers in place of parameters that are learned."""
         from ddibp.priors._borrowing import BorrowingProcess
+        from ddibp.priors._dish import DishProcess
 
         own = {name if name in ("c0", "c1") else f"decay__{name}": value for name, value in parameters.items()}
         prior = self.set_params(**own)
         proximity = prior.proximity(covariates, groups=groups)
+        if prior.coupling == "dish":
+            return DishProcess(proximity, float(prior.c0), float(prior.c1))  # type: ignore[arg-type]
         alone = np.arange(proximity.n_rows, dtype=np.int32)
-        return BorrowingProcess(proximity, alone, float(prior.c0), float(prior.c1))
+        return BorrowingProcess(proximity, alone, float(prior.c0), float(prior.c1))  # type: ignore[arg-type]
 
     def proximity(self, covariates: Any, *, groups: Any = None) -> Proximity:
         """Return the proximity of ``covariates``; every method takes it in their place."""

@@ -36,7 +36,9 @@ def flip_and_impute(sampler: PosteriorSampler, state: ChainState) -> tuple[int, 
     open_lik = open_lik._replace(z=lik.z, gram=lik.gram, scales=lik.scales, sizes=lik.sizes)
     open_lik.weights[:K] = weights
     open_lik.residuals[:] = (open_lik.X - Z @ weights) * kept
-    side = ChainState(state.rng, open_lik, state.links, state.owners, state.alpha, state.parameters, state.data)
+    side = ChainState(
+        state.rng, open_lik, state.links, state.owners, state.marks, state.alpha, state.parameters, state.data
+    )
     side.process = state.process
     move = sweeps.flip_leaves if state.process.has_links else sweeps.flip_rows
     changed = move(side, False)[1]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -125,25 +125,37 @@ def _instantiated_density(sampler: PosteriorSampler, state: ChainState) -> Calla
 
 
 def slice_parameters(sampler: PosteriorSampler, state: ChainState) -> tuple[int, int]:
-    """Slice sample the log of each learned parameter of the prior with links summed out, then draw links anew."""
-    Z = state.Z
+    """Slice sample the log of each learned parameter of the prior, with links summed out, then draw links anew.
 
-    def log_density(name: str, log_value: float) -> float:
-        value = math.exp(log_value)
-        if not 1e-12 < value < 1e12:
-            return -math.inf
-        process = sampler.process({**state.parameters, name: value}, state.process.hidden)
-        rates = float(process.log_unit_rates(Z).sum()) + process.log_hidden
-        prior = sampler.learned[name]
-        return rates - state.alpha * process.unit_total + prior.logpdf(value) + log_value
+    Where columns carry marks, densities are those that the process gives, one after the other.
+    """
+    for log_density in state.process.densities(sampler.process, state) if state.process.has_marks else [None]:
+        log_density = log_density or _density_of_columns(sampler, state)
+        for name, prior in sampler.learned.items():
 
-    for name in sampler.learned:
-        start = math.log(state.parameters[name])
-        log_value, _ = slice_sample(state.rng, lambda x, name=name: log_density(name, x), start)  # type: ignore[misc]
-        state.parameters[name] = math.exp(log_value)
-        state.process = sampler.process(state.parameters, state.process.hidden)
+            def along(log_value: float, name: str = name, prior: Gamma = prior, density: Any = log_density) -> float:
+                value = math.exp(log_value)
+                if not 1e-12 < value < 1e12:
+                    return -math.inf
+                return density({**state.parameters, name: value}) + prior.logpdf(value) + log_value
+
+            log_value, _ = slice_sample(state.rng, along, math.log(state.parameters[name]))
+            state.parameters[name] = math.exp(log_value)
+            state.process = sampler.process(state.parameters, state.process.hidden)
     draw_causes(state)
     return len(sampler.learned), len(sampler.learned)
+
+
+def _density_of_columns(sampler: PosteriorSampler, state: ChainState) -> Callable[[Mapping[str, float]], float]:
+    """Return the log density of the features, and of what is hidden, as a function of the parameters."""
+    Z = state.Z
+
+    def density(parameters: Mapping[str, float]) -> float:
+        process = sampler.process(parameters, state.process.hidden)
+        rates = float(process.log_unit_rates(Z).sum())
+        return rates - state.alpha * process.unit_total + process.log_hidden
+
+    return density
 
 
 def draw_hidden(state: ChainState) -> tuple[int, int]:

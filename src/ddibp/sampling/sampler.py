@@ -20,7 +20,7 @@ from ddibp.priors._columns import mean_mass
 from ddibp.priors._process import Process
 from ddibp.priors.ibp import count_rows
 from ddibp.proximity import Proximity
-from ddibp.sampling import births, imputing, parameters, restructure, starts, sweeps
+from ddibp.sampling import births, imputing, marked, parameters, restructure, starts, sweeps
 from ddibp.sampling.state import ChainState, empty_likelihood
 
 FloatArray = NDArray[np.float64]
@@ -113,6 +113,7 @@ class PosteriorSampler:
             lik,
             np.zeros((8, self.n_rows), np.int32),
             np.zeros(8, np.int64),
+            np.zeros((8, self._process.n_marks)),
             mean_mass(self.mass),
             {name: prior.mean for name, prior in self.learned.items()},
             data,
@@ -209,15 +210,20 @@ class PosteriorSampler:
             moves["causes"] = parameters.draw_causes
         moves["flips"] = lambda state: sweeps.flip_rows(state, collapsed)
         moves["singletons"] = lambda state: sweeps.redraw_singletons(state, collapsed)
-        moves["births"] = lambda state: births.from_the_prior(self, state)
-        moves["data births"] = lambda state: births.from_the_data(self, state)
+        family = marked if self._process.has_marks else births
+        moves["births"] = lambda state: family.from_the_prior(self, state)
+        moves["data births"] = lambda state: family.from_the_data(self, state)
         if self._process.has_links and self.likelihood.collapsed:
             moves["paper dishes"] = lambda state: births.all_dishes_at_once(self, state)
-        moves["split and merge"] = lambda state: restructure.split_or_merge(self, state)
-        moves["combine"] = lambda state: restructure.combine(self, state)
+        if not self._process.has_marks:
+            moves["split and merge"] = lambda state: restructure.split_or_merge(self, state)
+            moves["combine"] = lambda state: restructure.combine(self, state)
+        if self._process.refreshes:
+            moves["marks"] = lambda state: (state.n_entries, state.process.refresh(state))
         if self._process.hidden:
             moves["lenders"] = lambda state: parameters.draw_hidden(state)
-        moves[self.prior.mass_name] = lambda state: parameters.draw_alpha(self, state)
+        mass = marked.draw_mass if self._process.has_marks else parameters.draw_alpha
+        moves[self.prior.mass_name] = lambda state: mass(self, state)
         moves["scales"] = lambda state: parameters.draw_scales(self, state)
         if self.learned:
             moves["parameters"] = lambda state: parameters.slice_parameters(self, state)
@@ -242,7 +248,10 @@ class PosteriorSampler:
         else:
             schedule += [("links", 0.5), ("leaves", 1.0), ("causes", 0.25)]
         schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0)]
-        schedule += [("split and merge", 3.0), ("combine", 3.0)]
+        if not self._process.has_marks:
+            schedule += [("split and merge", 3.0), ("combine", 3.0)]
+        if self._process.refreshes:
+            schedule.append(("marks", 1.0))
         return schedule + self._parameter_moves("holes")
 
     def _parameter_moves(self, imputation: str) -> list[tuple[str, float]]:
@@ -257,7 +266,7 @@ class PosteriorSampler:
             schedule.append((imputation, 1.0))
         return schedule
 
-    def append(self, state: ChainState, z: NDArray[np.uint8], owner: int, links: Any = None) -> None:
+    def append(self, state: ChainState, z: NDArray[np.uint8], owner: int, links: Any = None, marks: Any = None) -> None:
         """Append a column for which the evidence beside all others has been prepared, and draw its weights."""
         state.make_room(state.n_features + 1)
         k = state.n_features
@@ -266,13 +275,15 @@ class PosteriorSampler:
         state.owners[k] = owner
         if links is not None:
             state.links[k] = links
+        if marks is not None:
+            state.marks[k] = marks
         state.lik.sizes[0] = k + 1
         ev.prepare(state.lik, self.likelihood.collapsed, k, state.evidence, state.work)
         ev.commit(state.rng, state.lik, self.likelihood.collapsed, k, state.evidence)
 
     def drop(self, state: ChainState, k: int) -> None:
         """Take a column out."""
-        singletons.drop_column(state.lik, self.likelihood.collapsed, k, state.links, state.owners)
+        singletons.drop_column(state.lik, self.likelihood.collapsed, k, state.links, state.owners, state.marks)
 
     def log_likelihood(self, columns: NDArray[np.uint8], state: ChainState) -> float:
         """Return the log likelihood of completed data given columns, weights summed out, up to a constant."""

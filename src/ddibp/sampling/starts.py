@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ddibp.hyperpriors import Gamma, ScalePrior
-from ddibp.sampling import births, imputing, parameters
+from ddibp.sampling import births, imputing, marked, parameters
 
 if TYPE_CHECKING:
     from ddibp.sampling.sampler import PosteriorSampler
@@ -45,8 +46,11 @@ def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
     for name, prior in sampler.learned.items():
         state.parameters[name] = prior.sample(state.rng)
     state.process = sampler.process(state.parameters).draw_hidden(state.rng)
-    for _ in range(state.rng.poisson(state.alpha * state.process.unit_total)):
-        sampler.append(state, *state.process.draw_column(state.rng))
+    if state.process.has_marks:
+        marked.append(sampler, state, state.process.draw_all(state.alpha, state.rng))
+    else:
+        for _ in range(state.rng.poisson(state.alpha * state.process.unit_total)):
+            sampler.append(state, *state.process.draw_column(state.rng))
     if not sampler.likelihood.collapsed:
         K = state.n_features
         state.lik.weights[:K] = state.lik.scales[1] * state.rng.standard_normal((K, sampler.n_outputs))
@@ -56,13 +60,26 @@ def _from_the_prior(sampler: PosteriorSampler, state: ChainState) -> None:
 def _from_the_data(sampler: PosteriorSampler, state: ChainState) -> None:
     refused = 0
     while refused < _PATIENCE:
-        z, owner, _ = births.propose(sampler, state)
-        if births.gain(state, z) <= 0.0:
+        if not _grow(sampler, state):
             refused += 1
             continue
         refused = 0
-        sampler.append(state, z, owner)
-        state.process.draw_links(z, owner, state.links[state.n_features - 1], state.rng)
         for name in ("links", "leaves", "scales", "holes") if state.process.has_links else ("flips", "scales", "holes"):
             if name in sampler.moves:
                 sampler.moves[name](state)
+
+
+def _grow(sampler: PosteriorSampler, state: ChainState) -> bool:
+    """Propose a column; append it if it raises the joint density, or if a birth of it would surely be accepted."""
+    if state.process.has_marks:
+        dish, log_ratio = marked.propose(sampler, state)
+        if log_ratio <= math.log(state.n_features + 1):
+            return False
+        marked.append(sampler, state, dish)
+        return True
+    z, owner, _ = births.propose(sampler, state)
+    if births.gain(state, z) <= 0.0:
+        return False
+    sampler.append(state, z, owner)
+    state.process.draw_links(z, owner, state.links[state.n_features - 1], state.rng)
+    return True

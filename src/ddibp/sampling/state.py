@@ -24,6 +24,7 @@ class ChainState:
     lik: Gaussian
     links: NDArray[np.int32]
     owners: NDArray[np.int64]
+    marks: FloatArray
     alpha: float
     parameters: dict[str, float]
     data: FloatArray
@@ -84,7 +85,7 @@ class ChainState:
         self.lik = lik._replace(
             z=longer(lik.z, 0), gram=longer(lik.gram, 0, 1), cross=longer(lik.cross, 0), weights=longer(lik.weights, 0)
         )
-        self.links, self.owners = longer(self.links, 0), longer(self.owners, 0)
+        self.links, self.owners, self.marks = (longer(a, 0) for a in (self.links, self.owners, self.marks))
         self._make_work_space()
 
     def _make_work_space(self) -> None:
@@ -116,6 +117,7 @@ class ChainState:
             "data": self.data.copy(),
             "links": self.links[:K].copy(),
             "owners": self.owners[:K].copy(),
+            "marks": self.marks[:K].copy(),
             **{f"hidden.{name}": np.array(array) for name, array in self.process.hidden.items()},
         }
 
@@ -133,12 +135,14 @@ class ChainState:
         lik.residuals[:], lik.scales[:] = arrays["residuals"], arrays["scales"]
         lik.sizes[0] = K
         links, owners = np.zeros((len(lik.z), n), np.int32), np.zeros(len(lik.z), np.int64)
-        links[:K], owners[:K] = arrays["links"], arrays["owners"]
+        marks = np.zeros((len(lik.z), arrays["marks"].shape[1]))
+        links[:K], owners[:K], marks[:K] = arrays["links"], arrays["owners"], arrays["marks"]
         return cls(
             np.random.Generator(bit_generator),
             lik,
             links,
             owners,
+            marks,
             numbers["alpha"],
             numbers["parameters"],
             arrays["data"].copy(),

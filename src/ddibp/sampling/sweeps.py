@@ -59,9 +59,11 @@ def flip_rows(state: ChainState, collapsed: bool) -> tuple[int, int]:
 
 def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
     """Redraw, for every row, the set of columns that only this row has."""
-    rates = state.alpha * state.process.singleton_rates
+    process, before = state.process, state.n_features
+    proposals = process.propose_singletons(state.alpha, state.rng) if process.has_marks else None
+    proposed = np.empty(0, np.int64) if proposals is None else proposals.counts(state.n_rows)
+    rates = np.empty(0) if process.has_marks else state.alpha * process.singleton_rates
     row, pending = 0, -1
-    before = state.n_features
     while True:
         K = len(state.lik.z)
         inverse, fit = np.empty((K, K)), np.empty((K, state.lik.X.shape[1]))
@@ -73,8 +75,10 @@ def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
             inverse,
             fit,
             rates,
+            proposed,
             state.links,
             state.owners,
+            state.marks,
             row,
             pending,
         )
@@ -82,8 +86,10 @@ def redraw_singletons(state: ChainState, collapsed: bool) -> tuple[int, int]:
             break
         pending = number
         state.make_room(state.n_features + number)
-    for k in range(state.n_features):
-        if state.owners[k] < 0:
-            state.owners[k] = -1 - state.owners[k]
-            state.process.draw_links(state.lik.z[k], int(state.owners[k]), state.links[k], state.rng)
+    for k in np.flatnonzero(state.owners[: state.n_features] < 0):
+        owner = state.owners[k] = -1 - state.owners[k]
+        if proposals is None:
+            process.draw_links(state.lik.z[k], int(owner), state.links[k], state.rng)
+        else:
+            state.links[k], state.marks[k] = proposals.take(int(owner))
     return state.n_rows, abs(state.n_features - before)
