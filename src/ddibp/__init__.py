@@ -23,6 +23,7 @@ _HOMES = {
     "AIBD": "ddibp.priors",
     "DDIBP": "ddibp.priors",
     "DHBP": "ddibp.priors",
+    "DIBP": "ddibp.priors",
     "IBP": "ddibp.priors",
     "LinearGaussian": "ddibp.likelihoods",
     "LatentFeatureImputer": "ddibp.imputation",
@@ -50,6 +51,7 @@ __all__ = [
     "AIBD",
     "DDIBP",
     "DHBP",
+    "DIBP",
     "IBP",
     "Constant",
     "CustomDecay",
@@ -89,7 +91,7 @@ if TYPE_CHECKING:
     from ddibp.imputation import LatentFeatureImputer
     from ddibp.laws import SharingLaw
     from ddibp.likelihoods import LinearGaussian
-    from ddibp.priors import AIBD, DDIBP, DHBP, IBP
+    from ddibp.priors import AIBD, DDIBP, DHBP, DIBP, IBP
     from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Proximity, Window
     from ddibp.sampling import Posterior, load_posterior, sample_posterior
 

@@ -19,7 +19,7 @@ from typing import Any
 from ddibp._spec import Spec
 from ddibp.hyperpriors import Gamma, InverseGamma
 from ddibp.likelihoods import LinearGaussian
-from ddibp.priors import AIBD, DDIBP, DHBP, IBP
+from ddibp.priors import AIBD, DDIBP, DHBP, DIBP, IBP, _covariance
 from ddibp.proximity import Constant, CustomDecay, Decay, Exponential, Logistic, Window
 
 _DECAYS: dict[str, type[Decay]] = {}
@@ -75,6 +75,8 @@ def describe(value: Any) -> Any:
     """
     if isinstance(value, Spec):
         return {"class": type(value).__name__} | {k: describe(v) for k, v in value.get_params(deep=False).items()}
+    if _covariance.is_kernel(value):
+        return _covariance.describe_kernel(value)
     if callable(value):
         return f"{value.__module__}.{value.__qualname__}"
     return value.item() if hasattr(value, "item") else value
@@ -91,6 +93,8 @@ def restore(description: Any) -> Any:
     """
     if not isinstance(description, dict):
         return description
+    if _covariance.describes_kernel(description):
+        return _covariance.restore_kernel(description)
     name = description["class"]
     known = {cls.__name__: cls for cls in (*_DECAYS.values(), *_PRIORS.values(), Gamma, InverseGamma, LinearGaussian)}
     if name == CustomDecay.__name__:
@@ -122,5 +126,5 @@ def _make(kind: str, table: dict[str, Any], name: str, parameters: dict[str, Any
 
 for _name, _decay in {"constant": Constant, "exponential": Exponential, "logistic": Logistic, "window": Window}.items():
     register_decay(_name, _decay)
-for _name, _prior in {"ibp": IBP, "ddibp": DDIBP, "dhbp": DHBP, "aibd": AIBD}.items():
+for _name, _prior in {"ibp": IBP, "ddibp": DDIBP, "dhbp": DHBP, "dibp": DIBP, "aibd": AIBD}.items():
     register_prior(_name, _prior)

@@ -18,6 +18,7 @@ FloatArray = NDArray[np.float64]
 DECAY_PARAMETERS = ("beta", "nu")
 PARAMETERS = (
     *("decay", *DECAY_PARAMETERS, "alpha", "gamma", "c0", "c1", "coupling", "permutation"),
+    *("kernel", "length_scale", "variance", "nugget"),
     *("sequential", "metric", "cutoff"),
 )
 _MOST_ROWS_LOOKED_AT = 500

@@ -27,7 +27,7 @@ SIMULATION = stacked(
     DECAY,
     click.option("--beta", type=float, help="Rate of the exponential, steepness of the logistic decay."),
     click.option("--nu", type=float, help="Width of the window, offset of the logistic decay."),
-    click.option("--alpha", type=float, help="Mass of the IBP, dd-IBP and AIBD.  [default: random, Gamma(1, 1)]"),
+    click.option("--alpha", type=float, help="Mass of the IBP, dd-IBP, AIBD and dIBP.  [default: random, Gamma(1, 1)]"),
     click.option("--gamma", type=float, help="Mass of the dHBP.  [default: random, Gamma(1, 1)]"),
     click.option("--c0", type=float, help="Concentration of the dHBP's base measure."),
     click.option("--c1", type=float, help="Concentration of the dHBP's rows."),
@@ -41,6 +41,14 @@ SIMULATION = stacked(
         type=click.Choice(["rows", "uniform"]),
         help="Whether AIBD rows arrive as they stand or in any order.",
     ),
+    click.option(
+        "--kernel",
+        type=click.Choice(["rbf", "matern12", "matern32", "matern52", "rational quadratic"]),
+        help="Covariance kernel of the dIBP.  [default: rbf]",
+    ),
+    click.option("--length-scale", type=float, help="Distance over which a dIBP row resembles others."),
+    click.option("--variance", type=float, help="Variance of the dIBP's Gaussian processes."),
+    click.option("--nugget", type=float, help="Variance that a dIBP row has to itself."),
     SEQUENTIAL,
     click.option("--metric", help="euclidean, cityblock, haversine, ...; precomputed: the file holds distances."),
     CUTOFF,
@@ -52,7 +60,11 @@ SIMULATION = stacked(
         help="CSV, TSV, Parquet or NPZ file with a row per row; - is stdin.",
     ),
     several("--covariate", help="Column of the file to take; numbers, or dates (as days)."),
-    click.option("--group", metavar="COLUMN", help="Column of labels; rows with different ones are infinitely apart."),
+    click.option(
+        "--group",
+        metavar="COLUMN",
+        help="Column of labels; rows with different ones are infinitely apart (dIBP: independent).",
+    ),
     click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed.  [default: a new one, reported]"),
     click.option(
         "--out", "-o", callback=_check_out, default="-", metavar="PATH", help="File to write; - is CSV to stdout."
@@ -68,11 +80,12 @@ def model_and_rows(options: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     covariates, groups = _rows(options)
     if groups is None:
         return prior, covariates, {"covariates": covariates}
-    if not hasattr(prior, "proximity"):
+    with_groups = getattr(prior, "proximity", None) or getattr(prior, "field", None)
+    if with_groups is None:
         raise ValueError(
             f"prior {options['prior']!r} knows no distances, so --group has no meaning for it; leave it out."
         )
-    return prior, prior.proximity(covariates, groups=groups), {"covariates": covariates, "groups": groups}
+    return prior, with_groups(covariates, groups=groups), {"covariates": covariates, "groups": groups}
 
 
 def choose_seed(options: dict[str, Any]) -> int:
