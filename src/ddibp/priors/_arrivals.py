@@ -39,15 +39,17 @@ def arrivals(base: Proximity, order: IntArray, groups: IntArray | None) -> Proxi
 
 
 def numbered_by_arrival(proximity: Proximity, order: IntArray) -> Proximity:
-    """Return the proximity with rows numbered by their position in ``order``: no row then links to a later one."""
+    """Return the proximity with rows numbered by their position in ``order``: no row then links to a later one.
+
+    The columns of a row are stored in any order.
+    """
     rows, position = proximity.rows, np.argsort(order)
-    row = position[np.repeat(np.arange(order.size), np.diff(rows.indptr))]
-    column = position[rows.indices]
-    sorting = np.lexsort((column, row))
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=order.size))])
-    logs = rows.log_weights[sorting] if rows.log_weights.size else rows.log_weights
-    columns = column[sorting].astype(np.int32)
-    return _proximity(indptr, columns, rows.weights[sorting], logs, logs.size > 0, rows.normalisers[order], True)
+    counts = np.diff(rows.indptr)[order]
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    sources = np.arange(indptr[-1]) + np.repeat(rows.indptr[order] - indptr[:-1], counts)
+    columns = position[rows.indices[sources]].astype(np.int32)
+    logs = rows.log_weights[sources] if rows.log_weights.size else np.empty(0)
+    return _proximity(indptr, columns, rows.weights[sources], logs, logs.size > 0, rows.normalisers[order], True)
 
 
 def require_arrivals(proximity: Proximity) -> None:
