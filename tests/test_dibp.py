@@ -191,13 +191,26 @@ def test_more_points_less_error():
 
 
 @pytest.mark.parametrize("nugget", [0.1, 0.0])
-def test_estimates_stay_finite_for_many_and_smooth_rows(nugget):
+def test_estimates_for_many_and_smooth_rows_are_those_of_draws(nugget, rng):
+    """Columns that everybody has, and those of the first half, number Poisson(rate)."""
     t = np.linspace(0.0, 3.0, 60)
-    prior = DIBP(alpha=3.0, nugget=nugget)
-    Z = prior.sample(t, rng=4)
-    value, error = prior.log_rate(Z, t, n_points=1024, return_error=True)
-    assert np.isfinite(value).all()
-    assert np.isfinite(error).all()
+    prior = DIBP(alpha=4000.0, nugget=nugget)
+    Z = prior.sample(t, rng=rng)
+    wanted = np.column_stack([np.ones(60, bool), t < 1.5])
+    value, error = prior.log_rate(wanted, t, n_points=2048, return_error=True)
+    assert (error < 0.1).all()
+    for k in range(2):
+        rate, seen = np.exp(value[k]), (wanted[:, [k]] == Z).all(axis=0).sum()
+        assert abs(seen - rate) < 4.9 * math.hypot(math.sqrt(rate), rate * error[k])
+    wrong = np.exp(prior.set_params(nugget=nugget + 0.2).log_rate(wanted, t, n_points=2048)[0])
+    assert abs((Z.all(axis=0)).sum() - wrong) > 4.9 * math.sqrt(wrong)
+
+
+def test_impossible_looking_columns_have_finite_estimates():
+    t = np.linspace(0.0, 3.0, 40)
+    value, error = DIBP(nugget=0.0).log_rate(np.arange(40)[:, None] % 2, t, n_points=512, return_error=True)
+    assert -math.inf < value[0] < -50.0
+    assert np.isfinite(error[0])
 
 
 # Reductions

@@ -29,7 +29,7 @@ from ddibp.priors._probit import Field, mills, shared_part
 FloatArray = NDArray[np.float64]
 
 SHIFTS = 8  # independent random shifts of the points, from which the standard error comes
-_LEAST_PIVOT = 1e-10  # variance that a row has at the least given the others
+_NUGGET = 1e-8  # variance that every row gets for itself, so that none is wholly determined by others
 _TAIL = 5.0  # degrees of freedom of the law of the threshold: heavier tails than the integrand has
 _TINY = 1e-15
 
@@ -112,13 +112,13 @@ def _spread_out(C: FloatArray) -> tuple[NDArray[np.int64], FloatArray]:
     Rows that stand far apart come first, so that the rows between have little left to be drawn.
     """
     n = len(C)
-    order, left = np.arange(n), np.ones(n)
+    order, left = np.arange(n), np.full(n, 1.0 + _NUGGET)
     L = np.zeros((n, n))
     for j in range(n):
         best = j + int(np.argmax(left[j:]))
         order[[j, best]], left[[j, best]] = order[[best, j]], left[[best, j]]
         L[[j, best], :j] = L[[best, j], :j]
-        L[j, j] = math.sqrt(max(left[j], _LEAST_PIVOT))
+        L[j, j] = math.sqrt(max(left[j], _NUGGET))
         L[j + 1 :, j] = (C[order[j + 1 :], order[j]] - L[j + 1 :, :j] @ L[j, :j]) / L[j, j]
         left[j + 1 :] -= L[j + 1 :, j] ** 2
     return order, L

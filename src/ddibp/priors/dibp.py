@@ -237,9 +237,9 @@ class DIBP(Spec):
 
         Exact for one row, two rows and independent rows, and for columns that are empty or tell apart rows that are
         the same (``-inf``). Otherwise tilted quasi Monte Carlo over thresholds and Gaussian rows. With the default
-        number of points the standard error is a few 0.001 for few rows, some 0.03 for 100, and above 0.5 for 1000,
-        where it is itself too uncertain to be trusted. Rows have a variance of :math:`10^{-10}` at the least given the
-        others. The time is quadratic in the number of rows, per point and different column, and cubic per column.
+        number of points the standard error is a few 0.001 for few rows and some 0.03 for 100. From several hundred
+        rows on, few points have most of the weight, and it may be far too small. Every row counts :math:`10^{-8}` more
+        of nugget. The time per different column is quadratic in the number of rows, times points, and cubic once.
 
         Parameters
         ----------
