@@ -1,7 +1,7 @@
 """Geweke's joint test of full samplers under the priors with hidden lenders, marks or orders, parameters learned.
 
-Models are simulated by the forward samplers of the priors, which `test_dhbp_reference`, `test_aibd` and `test_dibp` hold
-against enumeration and which share no code with the chains. As in `test_geweke`, a test fails at p < 1e-5.
+Models are simulated by the forward samplers of the priors, which `test_dhbp_reference`, `test_aibd` and `test_dibp`
+hold against enumeration, and which share no code with the chains. As in `test_geweke`, a test fails at p < 1e-5.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ddibp import DHBP, Exponential, Gamma, testing
+from ddibp import AIBD, DHBP, DIBP, Exponential, Gamma, testing
 from ddibp.likelihoods import LinearGaussian
 from ddibp.sampling.sampler import PosteriorSampler
 from laws_of_tests import FALSE_ALARM_RATE
@@ -24,6 +24,9 @@ MASK[3] = True
 PRIORS = {
     "customer": DHBP(Exponential(BETA), gamma=MASS, c0=C0, c1=C1),
     "dish": DHBP(Exponential(BETA), gamma=MASS, c0=C0, c1=C1, coupling="dish"),
+    "aibd": AIBD(Exponential(BETA), alpha=MASS),
+    "aibd in any order": AIBD(Exponential(BETA), alpha=MASS, permutation="uniform"),
+    "dibp": DIBP("matern32", alpha=MASS, length_scale=Gamma(4.0, 4.0), nugget=Gamma(4.0, 10.0)),
 }
 
 

@@ -83,6 +83,14 @@ def correlation_matrix(
     return np.clip(C, -1.0, 1.0, out=C)
 
 
+def share_of_noise(
+    kernel: Any, points: FloatArray, length_scale: float, variance: float, nugget: float
+) -> FloatArray:
+    r"""Return the share of :math:`\epsilon_i` in the variance of every row, :math:`\nu/(\sigma^2 k_{ii} + \nu)`."""
+    own = variance * np.asarray(_made(kernel).diag(points / length_scale), dtype=np.float64)
+    return np.asarray(nugget / (own + nugget))
+
+
 def describe_kernel(kernel: Any) -> dict[str, Any]:
     """Return a kernel of scikit-learn as plain values that fit into JSON: its class and its parameters."""
     parameters = kernel.get_params(deep=False)

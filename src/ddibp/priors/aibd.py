@@ -16,8 +16,10 @@ Warr, Dahl, Meyer and Lui (2022), The attraction Indian buffet distribution, Bay
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,9 @@ from ddibp.priors.ddibp import DDIBP
 from ddibp.proximity import Decay, Exponential, Proximity, as_decay
 from ddibp.proximity.metrics import as_groups, as_points, check_metric
 from ddibp.proximity.neighbours import require_room
+
+if TYPE_CHECKING:
+    from ddibp.priors._process import Process
 
 IntArray = NDArray[np.int64]
 LARGEST_SUM = 12  # rows up to which probabilities are summed over all orders, a set of rows at a time
@@ -82,12 +87,36 @@ class AIBD(Spec):
     cutoff: float = 0.0
     permutation: str = "rows"
 
+    mass_name: ClassVar[str] = "alpha"
+    takes_covariates: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         as_decay(self.decay)
         check_mass("alpha", self.alpha)
         check_metric(self.metric)
         _check.number("cutoff", self.cutoff, low=0.0)
         _check.choice("permutation", self.permutation, ("rows", "uniform"))
+
+    @property
+    def learned(self) -> dict[str, Gamma]:
+        """Parameters besides the mass that are given as a `Gamma`, by name: those of the decay."""
+        return as_decay(self.decay).learned
+
+    def process(
+        self, covariates: Any, *, groups: Any = None, parameters: Mapping[str, float] = MappingProxyType({})
+    ) -> Process:
+        """Return what chains ask of the prior, with numbers in place of parameters that are learned."""
+        from ddibp.priors._process import LinkedProcess
+
+        prior = self.set_params(**{f"decay__{name}": value for name, value in parameters.items()})
+        if self._averages(covariates, None):
+            from ddibp.priors._order import ArrivalProcess
+
+            if groups is not None:
+                raise ValueError("groups must be left out for permutation='uniform': any two rows may be the first.")
+            base = prior._all_attractions(covariates)
+            return ArrivalProcess.of(base, np.arange(base.n_rows))
+        return LinkedProcess(prior.proximity(covariates, groups=groups))
 
     def proximity(self, covariates: Any, *, groups: Any = None, order: Any = None) -> Proximity:
         r"""Return the proximity of ``covariates`` for an order of arrival; every method takes it in their place.

@@ -17,8 +17,10 @@ Williamson, Orbanz and Ghahramani (2010), Dependent Indian buffet processes, AIS
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, overload
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,9 @@ from ddibp.priors import _covariance
 from ddibp.priors._columns import check_mass, draw_mass, log_matrix_probability, mean_mass
 from ddibp.priors._probit import Field, draw_new, shared_part
 from ddibp.proximity.metrics import as_groups, as_points
+
+if TYPE_CHECKING:
+    from ddibp.priors._process import Process
 
 FloatArray = NDArray[np.float64]
 
@@ -82,6 +87,9 @@ class DIBP(Spec):
     variance: float | Gamma = 1.0
     nugget: float | Gamma = 0.1
 
+    mass_name: ClassVar[str] = "alpha"
+    takes_covariates: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         _covariance.check_kernel(self.kernel)
         check_mass("alpha", self.alpha)
@@ -101,6 +109,20 @@ class DIBP(Spec):
         """The parameters of the correlations that have a prior instead of a number."""
         given = {name: getattr(self, name) for name in ("length_scale", "variance", "nugget")}
         return {name: value for name, value in given.items() if isinstance(value, Gamma)}
+
+    def process(
+        self, covariates: Any, *, groups: Any = None, parameters: Mapping[str, float] = MappingProxyType({})
+    ) -> Process:
+        """Return what chains ask of the prior, with numbers in place of parameters that are learned."""
+        from ddibp.priors._latent import LatentProcess
+
+        prior = self.set_params(**parameters)
+        points = as_points(covariates)
+        scales = [mean_mass(value) for value in (prior.variance, prior.nugget)]
+        noise = _covariance.share_of_noise(self.kernel, points, mean_mass(prior.length_scale), *scales)
+        if not noise.min() > 0.0:
+            raise ValueError("nugget must be positive for posterior sampling, 1e-6 of the variance say; got 0.")
+        return LatentProcess(prior.field(points, groups=groups), noise)
 
     def correlation(self, covariates: Any, *, groups: Any = None) -> FloatArray:
         r"""Return the correlations C of :math:`h_{ik}` over rows (parameters with a prior at its mean).

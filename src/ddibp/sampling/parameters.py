@@ -159,8 +159,10 @@ def _density_of_columns(sampler: PosteriorSampler, state: ChainState) -> Callabl
 
 
 def draw_hidden(state: ChainState) -> tuple[int, int]:
-    """Draw what the process hides, who borrows from whom, given the features; the data do not matter."""
+    """Draw what the process hides, lenders or the order of arrival, given the features; the data do not matter."""
     state.process, changed = state.process.move_hidden(state.lik.z[: state.n_features], state.alpha, state.rng)
+    if state.process.has_links:
+        draw_causes(state)
     return state.n_rows, changed
 
 

@@ -221,7 +221,7 @@ class PosteriorSampler:
         if self._process.refreshes:
             moves["marks"] = lambda state: (state.n_entries, state.process.refresh(state))
         if self._process.hidden:
-            moves["lenders"] = lambda state: parameters.draw_hidden(state)
+            moves[next(iter(self._process.hidden))] = parameters.draw_hidden
         mass = marked.draw_mass if self._process.has_marks else parameters.draw_alpha
         moves[self.prior.mass_name] = lambda state: mass(self, state)
         moves["scales"] = lambda state: parameters.draw_scales(self, state)
@@ -255,7 +255,7 @@ class PosteriorSampler:
         return schedule + self._parameter_moves("holes")
 
     def _parameter_moves(self, imputation: str) -> list[tuple[str, float]]:
-        schedule = [("lenders", 1.0)] if self._process.hidden else []
+        schedule = [(name, 1.0) for name in self._process.hidden]
         if isinstance(self.mass, Gamma):
             schedule.append((self.prior.mass_name, 1.0))
         if isinstance(self.likelihood.sigma_x, ScalePrior) or isinstance(self.likelihood.sigma_w, ScalePrior):
