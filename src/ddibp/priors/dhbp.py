@@ -30,13 +30,14 @@ from ddibp._random import RandomState, as_generator
 from ddibp._spec import Spec
 from ddibp.hyperpriors import Gamma
 from ddibp.laws import SharingLaw
-from ddibp.priors._columns import check_mass, draw_mass, mean_mass
+from ddibp.priors._columns import check_mass, draw_mass, log_matrix_probability, mean_mass
 from ddibp.proximity import Decay, Exponential, Proximity, as_decay
 from ddibp.proximity.matrix import as_proximity
 from ddibp.proximity.metrics import check_metric
 from ddibp.proximity.neighbours import require_square_memory
 
 if TYPE_CHECKING:
+    from ddibp.priors._borrowing import BorrowingProcess
     from ddibp.priors._process import Process
 
 
@@ -136,6 +137,103 @@ class DHBP(Spec):
         proximity = self.proximity(covariates)
         mass, c0, c1 = (draw_mass(value, generator) for value in (self.gamma, self.c0, self.c1))
         return _dhbp_kernels.sample(proximity, mass, c0, c1, self.coupling, generator)
+
+    def logpmf(self, Z: Any, covariates: Any, *, lenders: Any = None) -> float:
+        r"""Return the exact log probability of the class of matrices that differ from Z by the order of columns.
+
+        Given who borrows from whom this is a sum over base probabilities that Gauss-Jacobi quadrature does exactly.
+        Without ``lenders``, the law is summed over all of them as well, which is possible for a handful of rows, and
+        refused beyond 100,000 ways.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_rows, n_features)
+            Zeros and ones.
+        covariates : array-like or Proximity
+            See `proximity`.
+        lenders : array-like of int, shape (n_rows,), optional
+            The row that every row borrows from, for ``coupling="customer"``.
+
+        Examples
+        --------
+        >>> from ddibp import DHBP, Exponential
+        >>> prior = DHBP(Exponential(1.0), gamma=1.0, c0=2.0)
+        >>> round(prior.logpmf([[1, 1], [1, 0], [0, 0]], [0.0, 1.0, 2.0]), 4)
+        -4.6708
+        >>> round(prior.logpmf([[1, 1], [1, 0], [0, 0]], [0.0, 1.0, 2.0], lenders=[0, 0, 2]), 4)
+        -4.1784
+        """
+        from scipy.special import logsumexp
+
+        proximity = self.proximity(covariates)
+        Z = _check.binary_matrix("Z", Z, proximity.n_rows)
+        if self.coupling == "dish":
+            rates, total = self._dish_rates(Z, proximity, lenders)
+            return log_matrix_probability(Z, rates, total, self.gamma)
+        given = self._given(proximity, lenders)
+        logs = [log_matrix_probability(Z, part.log_unit_rates(Z), part.unit_total, self.gamma) for part, _ in given]
+        return float(logsumexp(logs, b=[p for _, p in given]))
+
+    def log_rate(self, Z: Any, covariates: Any, *, lenders: Any = None) -> NDArray[np.float64]:
+        r"""Return :math:`\log \rho_z` for every column of Z (a `Gamma` mass at its mean).
+
+        For ``coupling="customer"`` columns are Poisson in number, independently over patterns, only given ``lenders``,
+        which are needed; for ``"dish"`` they are so outright, and the rate is a sum over all lenders, for a handful of
+        rows.
+        """
+        proximity = self.proximity(covariates)
+        Z = _check.binary_matrix("Z", Z, proximity.n_rows)
+        if self.coupling == "dish":
+            rates = self._dish_rates(Z, proximity, lenders)[0]
+        elif lenders is None:
+            raise ValueError(
+                "lenders must be given for coupling='customer': numbers of columns are independent only given the row "
+                "that every row borrows from."
+            )
+        else:
+            rates = self._given(proximity, lenders)[0][0].log_unit_rates(Z)
+        return np.log(mean_mass(self.gamma)) + rates
+
+    def expected_features(self, covariates: Any, *, lenders: Any = None, n_draws: int = 1000) -> float:
+        r"""Return the expected number of columns, :math:`E[\Lambda(g)]` over who borrows from whom.
+
+        Exact given ``lenders``, and for a handful of rows; otherwise an average over ``n_draws`` draws of lenders, the
+        same with every call.
+        """
+        from ddibp.priors import _networks
+        from ddibp.priors._borrowing import BorrowingProcess
+
+        proximity, mass = self.proximity(covariates), mean_mass(self.gamma)
+        degrees = np.diff(proximity.rows.indptr).astype(float)
+        if lenders is not None or np.log(degrees).sum() <= np.log(_networks.LARGEST_SUM):
+            return mass * sum(p * part.unit_total for part, p in self._given(proximity, lenders))
+        rng = np.random.default_rng(0)
+        alone = np.arange(proximity.n_rows, dtype=np.int32)
+        start = BorrowingProcess(proximity, alone, mean_mass(self.c0), mean_mass(self.c1))
+        return mass * float(
+            np.mean([start.draw_hidden(rng).unit_total for _ in range(_check.count("n_draws", n_draws))])
+        )
+
+    def _given(self, proximity: Proximity, lenders: Any) -> list[tuple[BorrowingProcess, float]]:
+        """Return processes given lenders with their probabilities: one if the lenders are known."""
+        from ddibp.priors import _networks
+        from ddibp.priors._borrowing import BorrowingProcess
+
+        c0, c1 = mean_mass(self.c0), mean_mass(self.c1)
+        if lenders is None:
+            return _networks.partitions(proximity, c0, c1)
+        return [(BorrowingProcess(proximity, _networks.check_lenders(lenders, proximity), c0, c1), 1.0)]
+
+    def _dish_rates(
+        self, Z: NDArray[np.bool_], proximity: Proximity, lenders: Any
+    ) -> tuple[NDArray[np.float64], float]:
+        """Return log rates, and the expected number of columns, at mass 1 in the reading "dish"."""
+        if lenders is not None:
+            raise ValueError("lenders must be left out for coupling='dish', where every feature has its own.")
+        given = self._given(proximity, None)
+        rates = sum(p * np.exp(part.log_unit_rates(Z)) for part, p in given)
+        with np.errstate(divide="ignore"):
+            return np.log(rates), sum(p * part.unit_total for part, p in given)
 
     def sharing(self, covariates: Any) -> SharingLaw:
         r"""Return the law of :math:`R_{ij}`.
