@@ -247,21 +247,26 @@ class PosteriorSampler:
             schedule += [("links", 1.0), ("leaves", 1.0), ("flips", 0.25)]
         else:
             schedule += [("links", 0.5), ("leaves", 1.0), ("causes", 0.25)]
-        schedule += [("singletons", 1.0), ("births", 1.0), ("data births", 4.0)]
+        schedule += [("singletons", self._share), ("births", 1.0), ("data births", 4.0)]
         if not self._process.has_marks:
             schedule += [("split and merge", 3.0), ("combine", 3.0)]
         if self._process.refreshes:
             schedule.append(("marks", 1.0))
         return schedule + self._parameter_moves("holes")
 
+    @property
+    def _share(self) -> float:
+        """How often moves run whose cost, where columns carry marks, grows faster than that of a sweep."""
+        return min(1.0, 200.0 / self.n_rows) if self._process.has_marks else 1.0
+
     def _parameter_moves(self, imputation: str) -> list[tuple[str, float]]:
         schedule = [(name, 1.0) for name in self._process.hidden]
         if isinstance(self.mass, Gamma):
-            schedule.append((self.prior.mass_name, 1.0))
+            schedule.append((self.prior.mass_name, self._share))
         if isinstance(self.likelihood.sigma_x, ScalePrior) or isinstance(self.likelihood.sigma_w, ScalePrior):
             schedule.append(("scales", 1.0))
         if self.learned:
-            schedule.append(("parameters", 0.5))
+            schedule.append(("parameters", 0.5 * self._share))
         if self.likelihood.collapsed and self.missing.any():
             schedule.append((imputation, 1.0))
         return schedule
@@ -339,7 +344,5 @@ def _digest(array: NDArray[Any]) -> str:
 
 
 def _digest_of_process(process: Process) -> str:
-    rows = process.rows
-    if not len(rows.indices):
-        return f"{process.n_rows} rows"
-    return _digest(np.concatenate([rows.indptr, rows.indices, rows.weights]))
+    relations = process.relations
+    return _digest(np.concatenate([array.ravel() for array in relations])) if relations else f"{process.n_rows} rows"
