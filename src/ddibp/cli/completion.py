@@ -16,9 +16,10 @@ def completion(shell: str) -> None:
       ddibp completion zsh >> ~/.zshrc
       ddibp completion fish > ~/.config/fish/completions/ddibp.fish
     """  # noqa: D301
+    ready = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }"
     lines = {
         "bash": 'eval "$(_DDIBP_COMPLETE=bash_source ddibp)"',
-        "zsh": 'eval "$(_DDIBP_COMPLETE=zsh_source ddibp)"',
+        "zsh": f'{ready}; eval "$(_DDIBP_COMPLETE=zsh_source ddibp)"',
         "fish": "_DDIBP_COMPLETE=fish_source ddibp | source",
     }
     click.echo(lines[shell])

@@ -9,6 +9,7 @@ import click
 from ddibp.cli.group import DOUBTFUL, shortened
 
 _MOST_LISTED = 6
+_LEAST_LISTED = 0.005  # less is 0 %, rounded
 
 
 @click.command()
@@ -35,6 +36,7 @@ def summary(run: Path, strict: bool) -> None:
     click.echo(f"prior       {posterior.prior!r}\nlikelihood  {posterior.likelihood!r}")
     law = posterior.n_features_law()
     likely = sorted(sorted(law, key=law.__getitem__, reverse=True)[:_MOST_LISTED])
+    likely = [k for k in likely if law[k] >= _LEAST_LISTED] or likely
     more = ", ..." if len(law) > len(likely) else ""
     click.echo(f"features    {', '.join(f'{k} ({law[k]:.0%})' for k in likely)}{more}\n")
     click.echo(repr(posterior.diagnostics()).removesuffix("\n".join(posterior.diagnostics().warnings)).rstrip())

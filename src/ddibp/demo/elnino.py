@@ -68,6 +68,7 @@ def run_elnino(out: Path, *, draws: int = DRAWS, tune: int = TUNE, chains: int =
     yield f"report                {_report(data, best, center, scale, out / 'elnino_report.html')}"
     yield f"The same by hand: ddibp fit {holes} --covariate YEAR --sequential --out run"
     yield ""
+    yield "Beside this, draws of the prior with each of four decays, and how much rows share on average:"
 
 
 def _comparison(
