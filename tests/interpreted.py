@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from ddibp import DDIBP, IBP, Exponential, Gamma, Window
+from ddibp import AIBD, DDIBP, DHBP, DIBP, IBP, Exponential, Gamma, Window
 from ddibp.likelihoods import LinearGaussian
 from ddibp.sampling.sampler import PosteriorSampler
 
@@ -23,6 +23,11 @@ PRIORS = {
     "asymmetric": (DDIBP(Exponential(0.7), alpha=MASS, metric="precomputed"), D),
     "sequential window": (DDIBP(Window(1.5), alpha=MASS, sequential=True), T),
     "window": (DDIBP(Window(1.5), alpha=MASS), T),
+    "customer": (DHBP(Exponential(RATE), gamma=MASS, c0=RATE, c1=RATE), T),
+    "dish": (DHBP(Exponential(RATE), gamma=MASS, c0=RATE, c1=RATE, coupling="dish"), T),
+    "aibd": (AIBD(Exponential(RATE), alpha=MASS), T),
+    "aibd in any order": (AIBD(Exponential(RATE), alpha=MASS, permutation="uniform"), T),
+    "dibp": (DIBP("matern32", alpha=MASS, length_scale=RATE, nugget=RATE), T),
 }
 # Name: number of outputs, share of entries that are missing, weights summed out.
 FORMS = {

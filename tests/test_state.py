@@ -12,18 +12,23 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import interpreted
-from ddibp import DDIBP, IBP, Exponential, Gamma, Window
+from ddibp import AIBD, DDIBP, DHBP, DIBP, IBP, Exponential, Gamma, Window, sample_posterior
 from ddibp.likelihoods import LinearGaussian
 from ddibp.sampling.consistency import check
 from ddibp.sampling.sampler import PosteriorSampler
 
-MASS = Gamma(4.0, 2.0)
+MASS, RATE = Gamma(4.0, 2.0), Gamma(4.0, 3.0)
 PRIORS = {
     "ibp": IBP(MASS),
-    "sequential": DDIBP(Exponential(Gamma(4.0, 3.0)), alpha=MASS, sequential=True),
-    "symmetric": DDIBP(Exponential(Gamma(4.0, 3.0)), alpha=MASS),
+    "sequential": DDIBP(Exponential(RATE), alpha=MASS, sequential=True),
+    "symmetric": DDIBP(Exponential(RATE), alpha=MASS),
     "sequential window": DDIBP(Window(3.0), alpha=MASS, sequential=True),
     "window": DDIBP(Window(3.0), alpha=MASS),
+    "customer": DHBP(Window(3.0), gamma=MASS, c0=RATE, c1=RATE),
+    "dish": DHBP(Window(3.0), gamma=MASS, c0=RATE, c1=RATE, coupling="dish"),
+    "aibd": AIBD(Exponential(RATE), alpha=MASS),
+    "aibd in any order": AIBD(Exponential(RATE), alpha=MASS, permutation="uniform"),
+    "dibp": DIBP("matern32", alpha=MASS, length_scale=RATE, nugget=RATE),
 }
 # Name: rows, outputs, share of missing entries, weights summed out.
 FORMS = {
@@ -92,15 +97,39 @@ def test_sums_do_not_drift_over_long_runs(prior, form, rng):
     go(sampler, state, 3000, 7)
 
 
-def test_packed_chains_are_consistent_too(rng):
-    sampler, state = long_chain("symmetric", "collapsed, missing", 0.05, rng)
+@pytest.mark.parametrize("form", ["collapsed, missing", "instantiated, missing"])
+@pytest.mark.parametrize("prior", PRIORS)
+def test_packed_chains_go_on_bit_for_bit(prior, form, rng):
+    sampler, state = long_chain(prior, form, 0.05, rng)
     go(sampler, state, 5, 5)
     copy = sampler.unpack(sampler.pack(state))
     check(sampler, copy)
     for chain in (state, copy):
-        sampler.sweep(chain)
-    assert_array_equal(state.Z, copy.Z)
-    assert_array_equal(state.lik.cross[: state.n_features], copy.lik.cross[: copy.n_features])
+        for _ in range(3):
+            sampler.sweep(chain)
+    packed, other = sampler.pack(state), sampler.pack(copy)
+    assert packed.keys() == other.keys()
+    for name in packed.keys() - {"numbers"}:  # times are among them
+        assert_array_equal(packed[name], other[name], err_msg=name)
+    assert state.alpha == copy.alpha
+    assert state.parameters == copy.parameters
+
+
+@pytest.mark.parametrize("prior", ["customer", "dish", "aibd", "aibd in any order", "dibp"])
+def test_runs_are_resumed_where_they_stopped(prior, tmp_path, rng):
+    X = interpreted.data(10, 3, 0.1, 0.1, rng)
+    t = np.linspace(0.0, 9.0, 10)
+    given = PRIORS[prior], LinearGaussian(Gamma(2.0, 2.0), 1.0), X
+    plan = {"tune": 3, "chains": 2, "progress": False}
+    whole = sample_posterior(*given, t, draws=8, **plan)
+    sample_posterior(*given, t, draws=3, checkpoint=tmp_path / "run", **plan)
+    resumed = sample_posterior(*given, t, draws=8, checkpoint=tmp_path / "run", **plan)
+    for name, values in whole.data["posterior"].items():
+        assert_array_equal(values, resumed.data["posterior"][name], err_msg=name)
+    for Z, other in zip(whole.draws(), resumed.draws(), strict=True):
+        assert_array_equal(Z, other)
+    with pytest.raises(ValueError, match="covariates was"):
+        sample_posterior(*given, t[::-1] ** 2, draws=8, checkpoint=tmp_path / "run", **plan)
 
 
 # What a mistake in a move could leave behind, and the words that the check has for it.
@@ -128,10 +157,29 @@ def _cut(state):
     state.links[k, row] = row
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+# The same for what other priors keep: a prior, the mistake, and the words.
+DAMAGES_OF_PRIORS = {
+    "lender of a row": (
+        "customer",
+        lambda s: s.process.lenders.__setitem__(0, 29),
+        "cannot borrow from row 29, but does",
+    ),
+    "lender of a dish": ("dish", lambda s: s.links.__setitem__((1, 0), 29), "but does in feature 1"),
+    "order": ("aibd in any order", lambda s: s.process.order.__setitem__(0, s.process.order[1]), "rows arrive"),
+    "side": ("dibp", lambda s: s.marks.__setitem__((1, 1), 2.0 * s.marks[1, 0] - s.marks[1, 1]), "wrong side"),
+    "threshold": ("dibp", lambda s: s.marks.__setitem__((1, 0), -np.inf), "not finite"),
+    "scale": ("dibp", lambda s: s.parameters.__setitem__("length_scale", 9.0), "correlations"),
+    "concentration": ("customer", lambda s: s.parameters.__setitem__("c1", 9.0), "rates of columns"),
+}
+
+
+@pytest.mark.parametrize("name", [*DAMAGES, *DAMAGES_OF_PRIORS])
 def test_damage_is_seen(name, rng):
-    damage, form, words = DAMAGES[name]
-    sampler, state = long_chain("symmetric", form, 0.05, rng)
+    if name in DAMAGES:
+        prior, (damage, form, words) = "symmetric", DAMAGES[name]
+    else:
+        (prior, damage, words), form = DAMAGES_OF_PRIORS[name], "collapsed"
+    sampler, state = long_chain(prior, form, 0.05, rng)
     go(sampler, state, 3, 3)
     damage(state)
     with pytest.raises(AssertionError, match=words):

@@ -56,6 +56,12 @@ class BorrowingProcess(Process):
         """The lenders."""
         return {"lenders": self.lenders}
 
+    @property
+    def relations(self) -> tuple[NDArray[Any], ...]:
+        """Who may borrow from whom, and how likely that is."""
+        rows = self.proximity.rows
+        return rows.indptr, rows.indices, rows.weights
+
     @cached_property
     def log_hidden(self) -> float:
         r"""Return :math:`\sum_i \log a_{i g_i}`."""

@@ -53,6 +53,11 @@ class LatentProcess(MarkedProcess):
         """A threshold, and a value per row."""
         return self.n_rows + 1
 
+    @property
+    def relations(self) -> tuple[NDArray[Any], ...]:
+        """The correlations."""
+        return (self.field.matrix,)
+
     @cached_property
     def log_h(self) -> FloatArray:  # type: ignore[override]
         """Zero: every row takes as many dishes."""

@@ -94,6 +94,12 @@ class Process:
         return CompressedRows(np.zeros(1, np.int64), np.empty(0, np.int32), none, none, none)
 
     @property
+    def relations(self) -> tuple[NDArray[Any], ...]:
+        """What covariates and parameters have been made into, weights or correlations: by this runs are recognised."""
+        rows = self.rows
+        return (rows.indptr, rows.indices, rows.weights) if len(rows.indices) else ()
+
+    @property
     def followers(self) -> tuple[Any, Any, FloatArray]:
         """No followers: there are no links."""
         return np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0)

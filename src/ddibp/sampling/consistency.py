@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 def check(sampler: PosteriorSampler, state: ChainState, tolerance: float = 1e-8) -> None:
     r"""Recompute from scratch what a chain keeps incrementally, and raise AssertionError where it differs.
 
-    Features must follow from links and owners, none may be empty, :math:`Z^T Z`, :math:`Z^T X` and the residuals
-    :math:`X - ZW` must be those of the features, observed entries must be the data, and the proximity that of the
-    decay parameters.
+    Features must follow from links and owners or from thresholds and values, none may be empty, :math:`Z^T Z`,
+    :math:`Z^T X` and the residuals :math:`X - ZW` must be those of the features, observed entries must be the data,
+    weights or correlations of rows must be those of the parameters, lenders must be within reach, and an order of
+    arrival must have every row once.
 
     Parameters
     ----------
@@ -43,6 +44,7 @@ def check(sampler: PosteriorSampler, state: ChainState, tolerance: float = 1e-8)
     AssertionError: cross, Z'X, is off by 1 in feature 0.
     """
     z = state.lik.z[: state.n_features]
+    _check_hidden(state)
     _check_numbers(sampler, state)
     empty = np.flatnonzero(z.sum(axis=1, dtype=np.int64) == 0)
     _require(not len(empty), lambda: f"feature {empty[0]} is empty.")
@@ -60,6 +62,8 @@ def check(sampler: PosteriorSampler, state: ChainState, tolerance: float = 1e-8)
         _same("residuals, X - ZW,", state.lik.residuals, residuals, tolerance * (_size(state.data) + _size(weights)))
     if state.process.has_links:
         _check_links(state)
+    if state.process.has_marks:
+        _check_marks(state)
 
 
 def _check_numbers(sampler: PosteriorSampler, state: ChainState) -> None:
@@ -74,7 +78,9 @@ def _check_numbers(sampler: PosteriorSampler, state: ChainState) -> None:
     outputs = state.lik.scales[2]
     _require(outputs == sampler.n_outputs, lambda: f"the number of outputs is kept as {outputs}.")
     process = sampler.process(state.parameters, state.process.hidden)
-    _same("the proximity", state.process.rows.weights, process.rows.weights, 0.0)
+    name = "the proximity" if len(process.relations) > 1 else "the correlations"
+    for kept, exact in zip(state.process.relations, process.relations, strict=True):
+        _same(name, kept, exact, 0.0)
     _same("the rates of columns by their first row", state.process.log_h, process.log_h, 0.0)
 
 
@@ -104,6 +110,36 @@ def _check_links(state: ChainState) -> None:
         _require(
             not len(wrong), lambda k=k, w=wrong: f"row {w[0]} of feature {k} disagrees with its walk to the owner."
         )
+
+
+def _check_hidden(state: ChainState) -> None:
+    hidden, n = state.process.hidden, len(state.data)
+    if "order" in hidden:
+        counts = np.bincount(hidden["order"], minlength=n)
+        _require(len(counts) == n and bool((counts == 1).all()), lambda: f"rows arrive {counts.tolist()} times.")
+    if "lenders" in hidden:
+        _check_lenders(state.process.proximity.rows, hidden["lenders"], "")
+
+
+def _check_marks(state: ChainState) -> None:
+    """Check lenders of every column where there are rows to borrow from, and thresholds where there are values."""
+    rows = state.process.rows
+    for k in range(state.n_features):
+        if len(rows.indices):
+            _check_lenders(rows, state.links[k], f" in feature {k}")
+        if state.process.n_marks:
+            threshold, values = state.marks[k, 0], state.marks[k, 1:]
+            finite = bool(np.isfinite(state.marks[k]).all())
+            _require(finite, lambda k=k: f"the threshold or a value of feature {k} is not finite.")
+            wrong = np.flatnonzero((values < threshold) != state.lik.z[k])
+            _require(not len(wrong), lambda k=k, w=wrong: f"row {w[0]} of feature {k} is on the wrong side.")
+
+
+def _check_lenders(rows: Any, lenders: NDArray[Any], where: str) -> None:
+    for i, j in enumerate(lenders):
+        part = slice(rows.indptr[i], rows.indptr[i + 1])
+        near = rows.indices[part][rows.weights[part] > 0.0]
+        _require(j in near, lambda i=i, j=j: f"row {i} cannot borrow from row {j}, but does{where}.")
 
 
 def _same(name: str, kept: NDArray[Any], exact: NDArray[Any], tolerance: float) -> None:

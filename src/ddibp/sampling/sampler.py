@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddibp import _check, registry
+from ddibp._random import side_stream
 from ddibp.contract import Schedule
 from ddibp.hyperpriors import Gamma, ScalePrior
 from ddibp.likelihoods.linear_gaussian import LinearGaussian, check_data, log_marginal
@@ -165,14 +166,14 @@ class PosteriorSampler:
             return state.lik.weights[:K].copy()
         fixed = self.likelihood.set_params(sigma_x=float(state.lik.scales[0]), sigma_w=float(state.lik.scales[1]))
         posterior = fixed.weights(self.observed, state.Z)
-        noise = self._side_stream(state).standard_normal((K, self.n_outputs))
+        noise = side_stream(state.rng).standard_normal((K, self.n_outputs))
         lower = np.linalg.cholesky(posterior.covariance) if K else posterior.covariance
         return posterior.mean + np.einsum("mkl,lm->km", lower, noise)
 
     def imputed(self, state: ChainState) -> FloatArray:
         """Return draws of the missing entries, row by row."""
         fitted = state.Z.astype(float) @ self.weights(state)
-        noise = self._side_stream(state).standard_normal((2, int(self.missing.sum())))[1]
+        noise = side_stream(state.rng).standard_normal((2, int(self.missing.sum())))[1]
         return fitted[self.missing] + state.lik.scales[0] * noise
 
     def move_statistics(self, state: ChainState) -> dict[str, tuple[int, int, float]]:
@@ -238,7 +239,8 @@ class PosteriorSampler:
         schedule: list[tuple[str, float]] = []
         if name == "paper":
             if not self._process.has_links:
-                raise ValueError("schedule 'paper' is the dd-IBP's; for an IBP use the default or a list of moves.")
+                kind = type(self.prior).__name__
+                raise ValueError(f"schedule 'paper' is the dd-IBP's; for {kind} use the default or a list of moves.")
             schedule = [("links", 1.0), ("paper dishes", 1.0)]
             return schedule + self._parameter_moves("impute")
         if not self._process.has_links:
@@ -332,11 +334,6 @@ class PosteriorSampler:
             noise if isinstance(sigma_x, ScalePrior) else float(sigma_x),  # type: ignore[arg-type]
             spread if isinstance(sigma_w, ScalePrior) else float(sigma_w),  # type: ignore[arg-type]
         )
-
-    def _side_stream(self, state: ChainState) -> np.random.Generator:
-        """Return a stream for summaries of this iteration, which leaves the chain's own untouched."""
-        key = int.from_bytes(hashlib.sha256(repr(state.rng.bit_generator.state).encode()).digest()[:8], "little")
-        return np.random.default_rng(key)
 
 
 def _digest(array: NDArray[Any]) -> str:
