@@ -19,7 +19,20 @@ import pytest
 from click.testing import CliRunner
 
 import ddibp
-from ddibp import DDIBP, IBP, Exponential, Gamma, LinearGaussian, Logistic, Window, load_posterior, sample_posterior
+from ddibp import (
+    AIBD,
+    DDIBP,
+    DHBP,
+    DIBP,
+    IBP,
+    Exponential,
+    Gamma,
+    LinearGaussian,
+    Logistic,
+    Window,
+    load_posterior,
+    sample_posterior,
+)
 from ddibp.cli import cells, main, model
 from ddibp.cli.scaling import choose_scaling
 from ddibp.cli.tables import Table, read_table, write_table
@@ -366,6 +379,18 @@ def plan(line):
         ("--covariate t,y --metric cityblock --beta 2", DDIBP(Exponential(2.0), metric="cityblock")),
         ("--prior ibp", IBP()),
         ("--prior ibp --alpha 3", IBP(3.0)),
+        ("--covariate t --prior aibd --alpha 3", AIBD(Exponential(Gamma(1.0, 1.41)), alpha=3.0)),
+        ("--covariate t --prior aibd --beta 2 --permutation uniform", AIBD(Exponential(2.0), permutation="uniform")),
+        ("--covariate t --prior dhbp", DHBP(Exponential(Gamma(1.0, 1.41)), c0=Gamma(2.0, 1.0), c1=Gamma(2.0, 1.0))),
+        (
+            "--covariate t --prior dhbp --beta 2 --gamma 3 --c0 4 --c1 5 --coupling dish --sequential",
+            DHBP(Exponential(2.0), gamma=3.0, c0=4.0, c1=5.0, coupling="dish", sequential=True),
+        ),
+        ("--covariate t --prior dibp --kernel matern32", DIBP("matern32", length_scale=Gamma(2.0, 1.41))),
+        (
+            "--covariate t,y --prior dibp --length-scale 3 --variance 2 --nugget 0.5 --alpha 2",
+            DIBP(alpha=2.0, length_scale=3.0, variance=2.0, nugget=0.5),
+        ),
     ],
 )
 def test_priors_are_those_of_the_options(options, prior, tmp_path):
@@ -542,7 +567,7 @@ def test_the_examples_of_fit_run(tmp_path, monkeypatch):
         Path(name).write_text("\n".join(lines).replace(",", "\t" if name.endswith("tsv") else ",") + "\n")
     text = succeed("fit --help").stdout
     examples = re.findall(r"^    ddibp (.+)$", text, flags=re.MULTILINE)
-    assert len(examples) == 4
+    assert len(examples) == 5
     for example in examples:
         smaller = re.sub(r"--draws \d+", "", example) + (" --draws 4" if "--resume" in example else " --draws 2")
         succeed(f"{smaller} --tune 1 --chains 1")

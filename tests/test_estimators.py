@@ -196,7 +196,7 @@ def test_the_default_prior_follows_the_covariates():
     assert isinstance(prior.decay.beta, Gamma)
     assert 1.0 < prior.decay.beta.rate < 5.0
     assert LatentFeatures("ibp", **TINY).fit(X, covariates=t).prior_ == IBP()
-    assert LatentFeatures("ddibp", **TINY).fit(X, covariates=t).prior_ == DDIBP()
+    assert LatentFeatures("ddibp", **TINY).fit(X, covariates=t).prior_ == prior
     np.testing.assert_allclose(LatentFeatures(**TINY).fit(X).likelihood_.sigma_x.mean, np.nanstd(X))
 
 
@@ -425,16 +425,17 @@ def test_kind_errors(fitted):
         _tables.split(pd.DataFrame(X, columns=["a", "a", "b"]), "a")
     with pytest.raises(ValueError, match="beside covariate_columns"):
         LatentFeatures(PRIOR, **TINY, covariate_columns="day").fit(data, covariates=t)
-    with pytest.raises(ValueError, match=r"covariates must be given for a DDIBP.*covariate_columns="):
-        LatentFeatures(PRIOR, **TINY).fit(X)
+    for prior in (PRIOR, "dhbp"):
+        with pytest.raises(ValueError, match=r"covariates must be given for the prior D.*covariate_columns="):
+            LatentFeatures(prior, **TINY).fit(X)
     with pytest.raises(ValueError, match="covariates describe 3 rows, but X has 40"):
         LatentFeatures(PRIOR, **TINY).fit(X, covariates=t[:3])
     with pytest.raises(ValueError, match="scale must be one of None, 'center', 'standardize'"):
         LatentFeatures(PRIOR, **TINY, scale="minmax").fit(X, covariates=t)
     with pytest.raises(ValueError, match=r"prior must be one of .*; got 'buffet'"):
         LatentFeatures("buffet", **TINY).fit(X)
-    with pytest.raises(TypeError, match="prior must be an IBP or a DDIBP"):
-        LatentFeatures("dhbp", **TINY).fit(X, covariates=t)
+    with pytest.raises(TypeError, match="prior must be one of ddibp's"):
+        LatentFeatures(3, **TINY).fit(X, covariates=t)
     with pytest.raises(ValueError, match="random_state must be a non-negative int"):
         LatentFeatures(PRIOR, **TINY, random_state=-1).fit(X, covariates=t)
     with pytest.raises(TypeError, match="random_state must be None, a non-negative int"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from typing import Any, Self
 
@@ -12,22 +11,20 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ddibp import _check, _tables, registry
+from ddibp import _check, _defaults, _tables, registry
 from ddibp._random import as_generator
 from ddibp._spec import Spec
 from ddibp.hyperpriors import Gamma
 from ddibp.likelihoods import LinearGaussian
 from ddibp.prediction import extend, predict
-from ddibp.priors import DDIBP, IBP
+from ddibp.priors import IBP
 from ddibp.priors.ibp import count_rows
-from ddibp.proximity import Exponential, metrics
 from ddibp.sampling import sample_posterior
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 _SCALES_APART = 100.0
-_ROWS_LOOKED_AT = 500
 
 
 class FeatureModel(BaseEstimator):  # type: ignore[misc]
@@ -87,14 +84,9 @@ class FeatureModel(BaseEstimator):  # type: ignore[misc]
         self._choose_scale(data)
         self.prior_ = self._chosen_prior(t)
         self.likelihood_ = self._chosen_likelihood(data)
-        if isinstance(self.prior_, DDIBP) and t is None:
-            raise ValueError(
-                "covariates must be given for a DDIBP, a time, a place, ... per row: pass covariates= to fit, or name "
-                "columns of X by covariate_columns=."
-            )
-        place = None if isinstance(self.prior_, IBP) else t
+        place = t if self._takes_covariates else None
         self.row_order_ = np.arange(len(data))
-        if isinstance(self.prior_, DDIBP) and self.prior_.sequential and np.ndim(t) == 1 and len(t) == len(data):
+        if getattr(self.prior_, "sequential", False) and np.ndim(t) == 1 and len(t) == len(data):
             self.row_order_ = np.argsort(t, kind="stable")
             t = t[self.row_order_]
         self.seed_ = self._seed()
@@ -137,7 +129,7 @@ class FeatureModel(BaseEstimator):  # type: ignore[misc]
         """Return data and covariates of rows to be predicted."""
         check_is_fitted(self, "posterior_")
         data, t = self._validated(X, covariates, reset=False)
-        if isinstance(self.prior_, IBP):
+        if not self._takes_covariates:
             return data, None
         if t is None:
             raise ValueError("covariates must be given, as they were when the prior was fitted.")
@@ -155,10 +147,21 @@ class FeatureModel(BaseEstimator):  # type: ignore[misc]
             return int(state)
         return int(as_generator(state, "random_state").integers(2**31))
 
+    @property
+    def _takes_covariates(self) -> bool:
+        return bool(getattr(self.prior_, "takes_covariates", False))
+
     def _chosen_prior(self, t: Any) -> Any:
-        if isinstance(self.prior, str):
-            return registry.make_prior(self.prior)
-        return self.prior if self.prior is not None else IBP() if t is None else default_prior(t)
+        if self.prior is None:
+            return IBP() if t is None else default_prior(t)
+        prior = registry.make_prior(self.prior) if isinstance(self.prior, str) else self.prior
+        takes = getattr(prior, "takes_covariates", False)
+        if takes and t is None:
+            raise ValueError(
+                f"covariates must be given for the prior {type(prior).__name__}, a time, a place, ... per row: pass "
+                "covariates= to fit, or name columns of X by covariate_columns=."
+            )
+        return default_prior(t, self.prior) if isinstance(self.prior, str) and takes else prior
 
     def _chosen_likelihood(self, data: FloatArray) -> Any:
         if self.likelihood is not None:
@@ -204,9 +207,10 @@ class LatentFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureM
 
     Parameters
     ----------
-    prior : IBP, DDIBP, str or None
+    prior : IBP, DDIBP, DHBP, AIBD, DIBP, str or None
         Law of the features, or its registered name. None is an `IBP` if there are no covariates, and otherwise a
-        `DDIBP` whose exponential decay is learned around the distances of the data (see `default_prior`).
+        `DDIBP`. Of a prior by name, the decay or the length scale is learned around the distances of the data (see
+        `default_prior`).
     likelihood : LinearGaussian or None
         Law of the data given the features. None is a `LinearGaussian` whose two scales are learned, each with an
         exponential prior whose mean is the standard deviation of the data.
@@ -236,7 +240,7 @@ class LatentFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureM
         How many features the best draw has; ``posterior_.n_features_law()`` tells how certain that is.
     posterior_ : Posterior
         All draws, of the scaled data. Its rows are sorted if the prior is sequential: row r is ``row_order_[r]`` of X.
-    prior_, likelihood_ : IBP or DDIBP, LinearGaussian
+    prior_, likelihood_ : prior, LinearGaussian
         The model in use.
     center_, scale_ : ndarray of float, shape (n_outputs,)
         What was subtracted from the columns of data, and what they were divided by.
@@ -395,25 +399,30 @@ class LatentFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureM
         return int(self.n_features_)
 
 
-def default_prior(covariates: Any) -> DDIBP:
-    r"""Return the `DDIBP` of an estimator that was given covariates but no prior.
+def default_prior(covariates: Any, name: str = "ddibp") -> Any:
+    r"""Return the prior of an estimator that was given covariates, and no prior or its name alone.
 
     Its decay is exponential with :math:`\beta \sim \mathrm{Gamma}(1, \ell)`, where the length is the geometric mean of
-    two distances: the median one between rows, and the median one from a row to the nearest other.
+    two distances: the median one between rows, and the median one from a row to the nearest other. A kernel has the
+    length scale :math:`\mathrm{Gamma}(2, 2/\ell)`, and concentrations of a dHBP have :math:`\mathrm{Gamma}(2, 1)`.
+
+    Parameters
+    ----------
+    covariates : array-like of shape (n_rows,) or (n_rows, n_columns)
+        Where the rows are.
+    name : str, optional
+        Registered name of a prior that takes covariates.
 
     Examples
     --------
     >>> from ddibp.estimators import default_prior
     >>> default_prior([0.0, 1.0, 2.0, 3.0, 4.0]).decay
     Exponential(beta=Gamma(shape=1.0, rate=1.41))
+    >>> default_prior([0.0, 1.0, 2.0, 3.0, 4.0], "dibp").length_scale
+    Gamma(shape=2.0, rate=1.41)
     """
     if hasattr(covariates, "n_rows") or hasattr(covariates, "tocoo"):
         raise ValueError("prior must be given beside covariates that are a Proximity or distances.")
-    points = metrics.as_points(covariates)
-    distances = metrics.embed(points, "euclidean").pairwise(slice(0, len(points), -(-len(points) // _ROWS_LOOKED_AT)))
-    distances = np.where(distances > 0.0, distances, np.nan)
-    apart = distances[~np.isnan(distances).all(axis=1)]
-    if not apart.size:
+    if _defaults.typical_length(covariates) is None:
         raise ValueError("covariates are the same in all rows; leave them out, or give a prior.")
-    length = math.sqrt(float(np.nanmedian(apart)) * float(np.median(np.nanmin(apart, axis=1))))
-    return DDIBP(Exponential(Gamma(1.0, float(f"{length:.3g}"))))
+    return _defaults.learned_prior(name, covariates, {})

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ddibp.cli.group import DOUBTFUL, INTERRUPTED
-from ddibp.cli.options import CUTOFF, DECAY, METRIC, SEQUENTIAL, several, stacked
+from ddibp.cli.options import CUTOFF, DECAY, METRIC, OF_SOME_PRIORS, SEQUENTIAL, Registered, several, stacked
 
 _COLUMNS = stacked(
     several("--covariate", help="Time, place, age, ... of the rows: numbers, or dates (as days)."),
@@ -29,7 +29,7 @@ _COLUMNS = stacked(
 _MODEL = stacked(
     click.option(
         "--prior",
-        type=click.Choice(["ddibp", "ibp"]),
+        type=Registered("prior", "priors"),
         default="ddibp",
         show_default=True,
         help="Prior of the features.",
@@ -43,6 +43,8 @@ _MODEL = stacked(
     METRIC,
     CUTOFF,
     click.option("--alpha", type=float, help="Mass: how many features.  [default: learned]"),
+    click.option("--gamma", type=float, help="Mass of the dHBP, in place of alpha.  [default: learned]"),
+    *OF_SOME_PRIORS,
     click.option("--sigma-x", type=float, help="Standard deviation of the noise.  [default: learned]"),
     click.option("--sigma-w", type=float, help="Standard deviation of the weights.  [default: learned]"),
 )
@@ -70,7 +72,7 @@ _RUN = stacked(
         type=click.Choice(["default", "paper"]),
         default="default",
         show_default=True,
-        help="Moves of an iteration; paper: those that were published.",
+        help="Moves of an iteration; paper: those that were published for the dd-IBP.",
     ),
     click.option("--keep-weights", is_flag=True, help="Sample weights along, instead of summing them out."),
     click.option(
@@ -93,13 +95,15 @@ def fit(data: str, **options: Any) -> None:
     """Find the features of a table, and keep the draws in a folder.
 
     TABLE is CSV, TSV, Parquet or NPZ, or - for standard input. Empty cells, NA and NaN are missing. Columns are
-    standardised unless you say otherwise. What is not given as a number is learned from the data.
+    standardised unless you say otherwise. What is not given as a number is learned from the data: masses, scales, decays,
+    concentrations (c0, c1) and length scales; a variance is 1 and a nugget 0.1 unless given.
 
     \b
     Examples:
       ddibp fit data.csv --covariate age --out run
       ddibp fit soil.csv --covariate lat,lon --metric haversine --log Cd,Zn --id site --out soil-run
       ddibp fit eeg.tsv --covariate time --sequential --decay window --nu 0.5 --draws 2000 --out eeg-run
+      ddibp fit data.csv --covariate age --prior dibp --kernel matern32 --out smooth-run
       ddibp fit data.csv --covariate age --draws 5000 --out run --resume
     """  # noqa: D301
     from ddibp.cli import fitting

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ddibp import _defaults, registry
 from ddibp.cli import cells, model
 from ddibp.cli.group import shortened
 from ddibp.cli.runs import Record, read_record, write_record
@@ -21,7 +22,7 @@ from ddibp.sampling.store import Folder, describe, open_for_run
 FloatArray = NDArray[np.float64]
 
 _FULL = "Free some space, then go on with the same command and --resume."
-_OF_THE_DDIBP = ("decay", "beta", "nu", "sequential", "metric", "cutoff", "group")
+_OF_DISTANCES = ("decay", "beta", "nu", "sequential", "metric", "cutoff", "group")
 
 
 class Plan(NamedTuple):
@@ -76,7 +77,7 @@ def prepare(file: str, options: dict[str, Any]) -> Plan:
         prior,
         model.likelihood(options, X),
         X,
-        None if options["prior"] == "ibp" or t is None else t[:, 0] if t.shape[1] == 1 else t,
+        None if t is None or not prior.takes_covariates else t[:, 0] if t.shape[1] == 1 else t,
         groups=groups,
         schedule=options["schedule"],
     )
@@ -106,15 +107,23 @@ def sample(plan: Plan, options: dict[str, Any]) -> tuple[Posterior, str]:
 
 
 def _check_options(options: dict[str, Any]) -> None:
-    if options["prior"] == "ibp":
-        for name in _OF_THE_DDIBP:
-            if options[name] is not None:
-                raise ValueError(f"--prior ibp knows no distances, so --{name} has no meaning for it; leave it out.")
-    elif not options["covariate"]:
+    name = options["prior"]
+    near = registry.priors()[name].takes_covariates
+    known = (*_defaults.parameters_of(name), "group") if near else _defaults.parameters_of(name)
+    for option in (*model.PARAMETERS, "group"):
+        if options[option] is None or option in known:
+            continue
+        flag = option.replace("_", "-")
+        if not near and option in _OF_DISTANCES:
+            raise ValueError(f"--prior {name} knows no distances, so --{flag} has no meaning for it; leave it out.")
+        raise ValueError(f"--prior {name} has no --{flag}; leave it out.")
+    if near and not options["covariate"]:
         raise ValueError(
             "--covariate COLUMN must say where the rows are (a time, a place, an age, ...); "
             "or choose --prior ibp, for which all rows are alike."
         )
+    if options["schedule"] == "paper" and name != "ddibp":
+        raise ValueError(f"--schedule paper is the published sampler of --prior ddibp; leave it out for {name}.")
     if options["metric"] == "precomputed":
         raise ValueError("--metric precomputed is not for fit; ddibp.sample_posterior in Python takes distances.")
 

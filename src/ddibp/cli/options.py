@@ -57,6 +57,29 @@ SEQUENTIAL = click.option(
 METRIC = click.option("--metric", help="euclidean, cityblock, haversine (latitude, longitude), ...")
 CUTOFF = click.option("--cutoff", type=float, help="Decays at or below this count as 0; for many rows.")
 
+OF_SOME_PRIORS = (
+    click.option("--c0", type=float, help="Concentration of the dHBP's base measure."),
+    click.option("--c1", type=float, help="Concentration of the dHBP's rows."),
+    click.option(
+        "--coupling",
+        type=click.Choice(["customer", "dish"]),
+        help="Whether a dHBP row or each of its features borrows.",
+    ),
+    click.option(
+        "--permutation",
+        type=click.Choice(["rows", "uniform"]),
+        help="Whether AIBD rows arrive as they stand or in any order.",
+    ),
+    click.option(
+        "--kernel",
+        type=click.Choice(["rbf", "matern12", "matern32", "matern52", "rational quadratic"]),
+        help="Covariance kernel of the dIBP.  [default: rbf]",
+    ),
+    click.option("--length-scale", type=float, help="Distance over which a dIBP row resembles others."),
+    click.option("--variance", type=float, help="Variance of the dIBP's Gaussian processes."),
+    click.option("--nugget", type=float, help="Variance that a dIBP row has to itself."),
+)
+
 
 def several(*names: str, help: str) -> Callable[[Any], Any]:
     """Return an option for names of columns: separated by commas, or given again."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ddibp import __version__
-from ddibp.cli.options import CUTOFF, DECAY, SEQUENTIAL, Registered, several, stacked
+from ddibp.cli.options import CUTOFF, DECAY, OF_SOME_PRIORS, SEQUENTIAL, Registered, several, stacked
 from ddibp.cli.tables import Table, check_path, listed, read_table
 
 if TYPE_CHECKING:
@@ -29,26 +29,7 @@ SIMULATION = stacked(
     click.option("--nu", type=float, help="Width of the window, offset of the logistic decay."),
     click.option("--alpha", type=float, help="Mass of the IBP, dd-IBP, AIBD and dIBP.  [default: random, Gamma(1, 1)]"),
     click.option("--gamma", type=float, help="Mass of the dHBP.  [default: random, Gamma(1, 1)]"),
-    click.option("--c0", type=float, help="Concentration of the dHBP's base measure."),
-    click.option("--c1", type=float, help="Concentration of the dHBP's rows."),
-    click.option(
-        "--coupling",
-        type=click.Choice(["customer", "dish"]),
-        help="Whether a dHBP row or each of its features borrows.",
-    ),
-    click.option(
-        "--permutation",
-        type=click.Choice(["rows", "uniform"]),
-        help="Whether AIBD rows arrive as they stand or in any order.",
-    ),
-    click.option(
-        "--kernel",
-        type=click.Choice(["rbf", "matern12", "matern32", "matern52", "rational quadratic"]),
-        help="Covariance kernel of the dIBP.  [default: rbf]",
-    ),
-    click.option("--length-scale", type=float, help="Distance over which a dIBP row resembles others."),
-    click.option("--variance", type=float, help="Variance of the dIBP's Gaussian processes."),
-    click.option("--nugget", type=float, help="Variance that a dIBP row has to itself."),
+    *OF_SOME_PRIORS,
     SEQUENTIAL,
     click.option("--metric", help="euclidean, cityblock, haversine, ...; precomputed: the file holds distances."),
     CUTOFF,
