@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from typing import Any, TypeAlias
 
@@ -21,6 +22,12 @@ def as_generator(rng: RandomState, name: str = "rng") -> np.random.Generator:
     if isinstance(rng, (int, np.integer)) and rng < 0:
         raise ValueError(f"{name} must be a non-negative int, got {rng!r}.")
     return np.random.default_rng(rng)
+
+
+def side_stream(rng: np.random.Generator) -> np.random.Generator:
+    """Return a stream that follows from the state of another one, which stays as it is."""
+    key = int.from_bytes(hashlib.sha256(repr(rng.bit_generator.state).encode()).digest()[:8], "little")
+    return np.random.default_rng(key)
 
 
 def accepts(rng: np.random.Generator, log_ratio: float) -> bool:

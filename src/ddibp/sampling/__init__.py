@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
+    "FiniteSampler": "finite",
     "Posterior": "posterior",
     "PosteriorSampler": "sampler",
     "Sampler": "protocol",
@@ -17,10 +18,11 @@ _HOMES = {
     "sample_posterior": "sample",
 }
 
-__all__ = ["Posterior", "PosteriorSampler", "Sampler", "load_posterior", "run", "sample_posterior"]
+__all__ = ["FiniteSampler", "Posterior", "PosteriorSampler", "Sampler", "load_posterior", "run", "sample_posterior"]
 
 if TYPE_CHECKING:
     from ddibp.sampling.chains import run
+    from ddibp.sampling.finite import FiniteSampler
     from ddibp.sampling.posterior import Posterior, load_posterior
     from ddibp.sampling.protocol import Sampler
     from ddibp.sampling.sample import sample_posterior
