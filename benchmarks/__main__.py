@@ -8,7 +8,7 @@ import sys
 import time
 from types import ModuleType
 
-from benchmarks import ground, mixing, speed, start
+from benchmarks import ground, mixing, priors, speed, start
 from benchmarks.processes import ROOT, run_python
 from benchmarks.tables import Rows, markdown
 
@@ -21,7 +21,7 @@ Measured with {versions}. Shared machines are noisy: read ratios, not digits. Ti
 are processor time, which is the wall clock's on a machine that does nothing else.
 """
 PAGE = ROOT / "docs" / "benchmarks.md"
-MODULES = (ground, speed, mixing, start)
+MODULES = (ground, speed, mixing, priors, start)
 
 
 def measure(module: ModuleType, name: str) -> Rows:

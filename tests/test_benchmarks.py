@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from benchmarks import ground, literal, mixing, speed, start, states, tables
+from benchmarks import ground, literal, mixing, priors, speed, start, states, tables
 
 SETTINGS = list(states.SETTINGS)
 
@@ -91,6 +91,23 @@ def test_memory_and_start():
     assert 0.02 < figure(row["peak memory, GiB"]) < 4.0
     python, imported, drawn, everything = start.launch("sequential", 12)
     assert 0.0 < python < imported < drawn < everything
+
+
+@pytest.mark.parametrize("name", list(priors.PRIORS))
+def test_every_prior_is_measured(name):
+    row = priors.measure(name, 12, 4, 0.8, seconds=0.2, n_features=2)["priors"][0]
+    assert figure(row["ms a sweep"]) > 0
+    assert figure(row["ESS/s of log likelihood"]) > 0
+    assert row["prior"] == priors.PRIORS[name][0]
+    assert {"priors-62-" + name, "agreement-dibp", "agreement-dhbp-dish"} <= set(priors.CASES)
+
+
+@pytest.mark.parametrize("name", list(priors.LEARNED))
+def test_fixed_and_learned_parameters_are_compared(name):
+    fixed, learned = priors.agreement(name, 12, 4, 0.8, seconds=0.4, n_features=2)["agreement"]
+    assert fixed["parameter"].endswith("fixed, exact")
+    assert learned["parameter"].endswith("learned, truncated")
+    assert abs(float(learned["difference in errors, K"])) < 20.0
 
 
 def test_ground():
