@@ -1,6 +1,7 @@
 """Sphinx configuration of the documentation site."""
 
 import dataclasses
+import re
 
 import ddibp
 
@@ -64,6 +65,13 @@ def skip_tuple_fields(_app, _what, _name, obj, skip, _options):
     return skip or type(obj).__name__ == "_tuplegetter"
 
 
+def name_foreign_references(_app, _what, _name, _obj, _options, lines):
+    """Keep the words of references in scikit-learn's docstrings, whose targets are on its own site."""
+    text = re.sub(r":(?:ref|term):`([^`<]+?)(?:\s*<[^`]*>)?`", r"\1", "\n".join(lines))
+    lines[:] = text.splitlines()
+
+
 def setup(app):
     app.connect("autodoc-process-signature", show_factory_defaults)
     app.connect("autodoc-skip-member", skip_tuple_fields)
+    app.connect("autodoc-process-docstring", name_foreign_references)
