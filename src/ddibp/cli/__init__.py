@@ -9,6 +9,7 @@ from ddibp.cli.fit import fit
 from ddibp.cli.group import main
 from ddibp.cli.impute import impute
 from ddibp.cli.report import report
+from ddibp.cli.reproduce import reproduce
 from ddibp.cli.sharing import sharing
 from ddibp.cli.simulate import simulate
 from ddibp.cli.summary import summary
@@ -16,5 +17,5 @@ from ddibp.cli.transform import transform
 
 __all__ = ["main"]
 
-for _command in (fit, summary, impute, transform, report, simulate, sharing, demo, completion):
+for _command in (fit, summary, impute, transform, report, simulate, sharing, demo, reproduce, completion):
     main.add_command(_command)
