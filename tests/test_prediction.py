@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2, multivariate_normal, norm, poisson
 
 from ddibp import DDIBP, IBP, Constant, Exponential, Gamma, LinearGaussian, Logistic, Window, sample_posterior
-from ddibp.prediction import extend, links, predict, rows
+from ddibp.prediction import extend, newcomers, predict, rows
 
 T = np.array([0.0, 0.7, 1.5, 3.0, 3.0, 4.2])
 LIKELIHOOD = LinearGaussian(sigma_x=0.5, sigma_w=1.2)
@@ -28,6 +28,13 @@ def small_data(rng, n_rows=6, n_outputs=3):
 def posterior(rng):
     prior = DDIBP(Exponential(0.5), alpha=1.3, sequential=True)
     return sample_posterior(prior, LIKELIHOOD, small_data(rng), T, **PLAN)
+
+
+def inherited(arrivals, Z, numbers):
+    """Return the probabilities and rates of rows whose features are independent."""
+    found = arrivals.inheritance(Z, numbers, {})
+    assert found.is_plain
+    return found.p, found.rate
 
 
 def brute_force(X, Z, x, p, rate, numbers, most_fresh=25):
@@ -74,7 +81,7 @@ T_NEW = np.array([4.3, 1.0, 2.0, -1.0, 9.0, 3.0])
 
 def test_extension_is_the_brute_force_sum(posterior):
     best = posterior.map()
-    p, rate = links.Newcomers(posterior, len(X_NEW), T_NEW, None).inheritance(best.Z, best.scalars)
+    p, rate = inherited(newcomers.newcomers(posterior, len(X_NEW), T_NEW, None), best.Z, best.scalars)
     found = extend(posterior, X_NEW, T_NEW)
     for i, x in enumerate(X_NEW):
         _, features, fresh, mean, sd = brute_force(posterior.observed, best.Z, x, p[i], rate[i], best.scalars)
@@ -87,11 +94,11 @@ def test_extension_is_the_brute_force_sum(posterior):
 def test_prediction_averages_densities_and_weighs_draws_by_them(posterior):
     found = predict(posterior, X_NEW, T_NEW, draws=10**6)
     samples = list(posterior.samples())
-    newcomers = links.Newcomers(posterior, len(X_NEW), T_NEW, None)
+    arrivals = newcomers.newcomers(posterior, len(X_NEW), T_NEW, None)
     for i, x in enumerate(X_NEW[:4]):
         parts = []
         for Z, numbers in samples:
-            p, rate = newcomers.inheritance(Z, numbers)
+            p, rate = inherited(arrivals, Z, numbers)
             parts.append(brute_force(posterior.observed, Z, x, p[i], rate[i], numbers, most_fresh=12))
         log_densities, means, sds = (np.array([part[place] for part in parts]) for place in (0, 3, 4))
         log_density = logsumexp(log_densities) - np.log(len(samples))
@@ -137,7 +144,7 @@ def test_appended_rows_of_a_sequential_prior_have_its_own_law(prior, rng):
     posterior = sample_posterior(prior, LIKELIHOOD, small_data(rng), None if isinstance(prior, IBP) else T, **PLAN)
     Z = np.array([[1, 0, 0], [1, 1, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1]], dtype=bool)
     for t in (4.2, 4.9, 15.0):
-        p, rate = links.Newcomers(posterior, 1, [t], None).inheritance(Z, {"alpha": 1.3})
+        p, rate = inherited(newcomers.newcomers(posterior, 1, [t], None), Z, {"alpha": 1.3})
         odds, own = odds_by_the_prior(prior, np.append(T, t), Z)
         with np.errstate(divide="ignore"):
             np.testing.assert_allclose(np.log(p[0]) - np.log1p(-p[0]), odds, atol=1e-10)
@@ -154,8 +161,8 @@ def test_others_have_the_law_of_the_prior_in_which_nobody_links_to_them(metric, 
     prior = DDIBP(Exponential(0.001 if metric == "haversine" else 0.02), alpha=1.3, metric=metric)
     posterior = sample_posterior(prior, LIKELIHOOD, small_data(rng), places, groups=groups, **PLAN)
     Z = rng.random((6, 3)) < 0.5
-    newcomers = links.Newcomers(posterior, 1, new, None if groups is None else [1])
-    p, rate = newcomers.inheritance(Z, {"alpha": 1.3})
+    arrivals = newcomers.newcomers(posterior, 1, new, None if groups is None else [1])
+    p, rate = inherited(arrivals, Z, {"alpha": 1.3})
     both = np.vstack([places, new])
     if metric == "seuclidean":
         D = cdist(both, both, metric, V=places.var(axis=0, ddof=1))
@@ -176,7 +183,7 @@ def test_others_have_the_law_of_the_prior_in_which_nobody_links_to_them(metric, 
     Z[:, 0] = np.isfinite(D[0, :-1])  # a column that a group has as a whole is possible
     odds, own = odds_by_the_prior(prior.set_params(metric="precomputed"), D, Z[:, :1])
     with np.errstate(divide="ignore"):
-        p = links.Newcomers(posterior, 1, new, None if groups is None else [1]).inheritance(Z[:, :1], {"alpha": 1.3})[0]
+        p = inherited(arrivals, Z[:, :1], {"alpha": 1.3})[0]
         np.testing.assert_allclose(np.log(p[0]) - np.log1p(-p[0]), odds, atol=1e-8)
     assert rate[0] == pytest.approx(own, rel=1e-8)
 
@@ -184,17 +191,17 @@ def test_others_have_the_law_of_the_prior_in_which_nobody_links_to_them(metric, 
 def test_learned_decay_parameters_are_those_of_the_draw(rng):
     prior = DDIBP(Exponential(Gamma(2.0, 2.0)), sequential=True)
     posterior = sample_posterior(prior, LIKELIHOOD, small_data(rng), T, **PLAN)
-    newcomers = links.Newcomers(posterior, 1, [5.0], None)
+    arrivals = newcomers.newcomers(posterior, 1, [5.0], None)
     for Z, numbers in posterior.samples():
-        p, _ = newcomers.inheritance(Z, numbers)
+        p, _ = inherited(arrivals, Z, numbers)
         f = np.exp(-numbers["beta"] * (5.0 - T))
         np.testing.assert_allclose(p[0], f @ Z / (1.0 + f.sum()))
 
 
 def test_a_row_between_links_backwards_only(posterior):
-    newcomers = links.Newcomers(posterior, 3, [-1.0, 3.0, 3.1], None)
-    assert np.isinf(newcomers.distances[0]).all()
-    assert np.isfinite(newcomers.distances).sum(axis=1).tolist() == [0, 5, 5]
+    arrivals = newcomers.newcomers(posterior, 3, [-1.0, 3.0, 3.1], None)
+    assert np.isinf(arrivals.distances[0]).all()
+    assert np.isfinite(arrivals.distances).sum(axis=1).tolist() == [0, 5, 5]
 
 
 def test_precomputed_distances_to_the_fitted_rows(rng):
@@ -258,7 +265,7 @@ def test_a_row_does_not_depend_on_the_rows_beside_it(many_features):
 
 def test_rows_without_data_have_the_law_of_the_prior(posterior):
     best = posterior.map()
-    p, rate = links.Newcomers(posterior, 2, [2.0, 5.0], None).inheritance(best.Z, best.scalars)
+    p, rate = inherited(newcomers.newcomers(posterior, 2, [2.0, 5.0], None), best.Z, best.scalars)
     weights = rows.weigh(posterior.observed, best.Z, best.scalars)
     X = np.full((2, 3), np.nan)
     p[p == 0.0] = 0.3
@@ -371,7 +378,7 @@ def test_kind_errors(posterior, rng):
         extend(posterior, np.zeros((1, 3)), [[1.0, 2.0]])
     with pytest.raises(ValueError, match="groups_new must be left out"):
         extend(posterior, np.zeros((1, 3)), [1.0], groups_new=[1])
-    with pytest.raises(TypeError, match="prior must be an IBP or a DDIBP"):
+    with pytest.raises(TypeError, match="prior must be one of ddibp's"):
         extend(posterior, np.zeros((1, 3)), [1.0], prior="ibp")
     with pytest.raises(ValueError, match="draws must be at least 1"):
         predict(posterior, np.zeros((1, 3)), [1.0], draws=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -84,6 +84,8 @@ class BestDraw:
         All numbers of the draw by name.
     chain, draw : int
         Where it was found.
+    extras : dict of str to ndarray
+        What else the chain kept of it, such as the lenders of a dHBP.
     """
 
     Z: BoolArray
@@ -91,6 +93,7 @@ class BestDraw:
     scalars: dict[str, float]
     chain: int
     draw: int
+    extras: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     @property
     def log_joint(self) -> float:
@@ -112,7 +115,8 @@ class ChainSummary:
         self.reconstruction.add(reconstruction)
         self.imputed.add(imputed)
         if self.best is None or draw.log_joint > self.best.log_joint:
-            self.best = BestDraw(draw.Z.copy(), draw.W.copy(), draw.scalars, draw.chain, draw.draw)
+            extras = {name: array.copy() for name, array in draw.extras.items()}
+            self.best = BestDraw(draw.Z.copy(), draw.W.copy(), draw.scalars, draw.chain, draw.draw, extras)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Return the contents by name."""
@@ -123,6 +127,7 @@ class ChainSummary:
             arrays["best.where"] = np.array([self.best.chain, self.best.draw])
             arrays["best.names"] = np.array(list(self.best.scalars))
             arrays["best.values"] = np.array(list(self.best.scalars.values()))
+            arrays |= {f"best.extra.{name}": array for name, array in self.best.extras.items()}
         return arrays
 
     @classmethod
@@ -133,7 +138,9 @@ class ChainSummary:
         summary.reconstruction, summary.imputed = (Moments.from_arrays(**parts[part]) for part in _PARTS[:2])
         if best := parts["best."]:
             scalars = dict(zip(best["names"].tolist(), best["values"].tolist(), strict=True))
-            summary.best = BestDraw(best["Z"], best["W"], scalars, *(int(x) for x in best["where"]))
+            extras = {k.removeprefix("extra."): v for k, v in best.items() if k.startswith("extra.")}
+            chain, number = (int(x) for x in best["where"])
+            summary.best = BestDraw(best["Z"], best["W"], scalars, chain, number, extras)
         return summary
 
 

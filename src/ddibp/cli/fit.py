@@ -95,8 +95,8 @@ def fit(data: str, **options: Any) -> None:
     """Find the features of a table, and keep the draws in a folder.
 
     TABLE is CSV, TSV, Parquet or NPZ, or - for standard input. Empty cells, NA and NaN are missing. Columns are
-    standardised unless you say otherwise. What is not given as a number is learned from the data: masses, scales, decays,
-    concentrations (c0, c1) and length scales; a variance is 1 and a nugget 0.1 unless given.
+    standardised unless you say otherwise. What is not given as a number is learned from the data: masses, scales,
+    decays, concentrations (c0, c1) and length scales; a variance is 1 and a nugget 0.1 unless given.
 
     \b
     Examples:

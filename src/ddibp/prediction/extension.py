@@ -12,7 +12,8 @@ from ddibp import _check
 from ddibp._random import RandomState, as_generator
 from ddibp.likelihoods.linear_gaussian import check_data
 from ddibp.prediction import rows
-from ddibp.prediction.links import Newcomers
+from ddibp.prediction.newcomers import newcomers
+from ddibp.priors._newcomers import Newcomers
 from ddibp.sampling.posterior import Posterior
 
 FloatArray = NDArray[np.float64]
@@ -92,7 +93,7 @@ def extend(
         Groups of the new rows, if the fit had groups. They link to fitted rows of their group alone.
     draws : int, optional
         Number of joint draws of the features to return as well.
-    prior : IBP or DDIBP, optional
+    prior : prior, optional
         The prior of the fit, which the posterior itself cannot tell if it holds a function of yours.
     rng : int, SeedSequence, Generator or None, optional
         For the draws, and for the sums over features where more than 12 are possible, which are then simulated.
@@ -120,17 +121,18 @@ def extend(
     array([[ 2. , -1. ],
            [ 1.2, -0.6]])
     """
-    X, newcomers = _placed(posterior, X_new, covariates_new, groups_new, prior)
+    X, arrivals = _placed(posterior, X_new, covariates_new, groups_new, prior)
     n_draws = _check.count("draws", draws)
     generator = as_generator(rng)
     seed = int(generator.integers(2**62))
     best = posterior.map()
-    p, rate = newcomers.inheritance(best.Z, best.scalars)
+    inherited = arrivals.inheritance(best.Z, best.scalars, best.extras)
     weights = rows.weigh(posterior.observed, best.Z, best.scalars)
+    n, K = len(X), best.Z.shape[1]
     found = Extension(
-        np.empty(p.shape), np.empty(len(X)), np.empty(X.shape), np.empty(X.shape), np.empty((n_draws, *p.shape), bool)
+        np.empty((n, K)), np.empty(n), np.empty(X.shape), np.empty(X.shape), np.empty((n_draws, n, K), bool)
     )
-    for part in rows.sums(weights, X, p, rate, n_draws, _OTHERS_OF_ONE, seed, generator):
+    for part in rows.mixed_sums(weights, X, inherited, n_draws, _OTHERS_OF_ONE, seed, generator):
         found.probabilities[part.rows] = part.probabilities
         found.fresh[part.rows] = part.fresh
         found.mean[part.rows] = part.mean
@@ -163,7 +165,7 @@ def predict(
         Number of posterior draws to average over, evenly spaced; all if there are fewer.
     completions : int, optional
         Number of draws of the missing entries to return as well.
-    prior : IBP or DDIBP, optional
+    prior : prior, optional
         As in `extend`.
     rng : int, SeedSequence, Generator or None, optional
         For the completions, and for sums over more than 12 features.
@@ -186,7 +188,7 @@ def predict(
     >>> found.mean.round(1)[0, 2], found.completions.shape
     (np.float64(1.0), (0, 2, 3))
     """
-    X, newcomers = _placed(posterior, X_new, covariates_new, groups_new, prior)
+    X, arrivals = _placed(posterior, X_new, covariates_new, groups_new, prior)
     draws = _check.count("draws", draws, low=1)
     n_completions = _check.count("completions", completions)
     generator = as_generator(rng)
@@ -196,11 +198,11 @@ def predict(
     within, between = np.zeros(X.shape), np.zeros(X.shape)
     kept = np.empty((n_completions, *X.shape))
     n_draws = 0
-    for Z, numbers in posterior.samples(draws):
+    for Z, numbers, extras in posterior.full_samples(draws):
         n_draws += 1
-        p, rate = newcomers.inheritance(Z, numbers)
+        inherited = arrivals.inheritance(Z, numbers, extras)
         weights = rows.weigh(posterior.observed, Z, numbers)
-        for part in rows.sums(weights, X, p, rate, n_completions, _OTHERS_OF_MANY, seed, generator):
+        for part in rows.mixed_sums(weights, X, inherited, n_completions, _OTHERS_OF_MANY, seed, generator):
             i = part.rows
             log_total[i] = np.logaddexp(log_total[i], part.log_density)
             share = np.exp(part.log_density - log_total[i])  # of this draw among those so far
@@ -222,4 +224,4 @@ def _placed(
     n_outputs = posterior.observed.shape[1]
     if X.shape[1] != n_outputs:
         raise ValueError(f"X_new has {X.shape[1]} columns, but the fit had {n_outputs}; they must match.")
-    return X, Newcomers(posterior, len(X), covariates_new, groups_new, prior)
+    return X, newcomers(posterior, len(X), covariates_new, groups_new, prior)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ddibp.likelihoods.linear_gaussian import LinearGaussian, missing_patterns
 from ddibp.prediction import _kernels
+from ddibp.priors._newcomers import Inheritance
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -108,6 +109,77 @@ def sums(
         for begin in range(0, len(rows), width):
             some = rows[begin : begin + width]
             yield _sum(part, X[some], p[some], rate[some], some, columns, n_draws, n_others, seed, rng)
+
+
+def mixed_sums(
+    weights: Weights,
+    X: FloatArray,
+    inherited: Inheritance,
+    n_draws: int,
+    n_others: int,
+    seed: int,
+    rng: np.random.Generator,
+) -> Iterator[Sums]:
+    """Yield the sums of all rows under mixtures: those of every component, weighed by how well it foresees the row."""
+    settings = n_draws, n_others, seed, rng
+    if inherited.is_plain:
+        yield from sums(weights, X, inherited.p, inherited.rate, *settings)
+        return
+    n, K = len(X), inherited.p.shape[1]
+    ends = np.searchsorted(inherited.row, np.arange(n), side="right")
+    most = max(1, _NUMBERS_AT_ONCE // ((n_draws + 1) * (K + X.shape[1])))
+    first = 0
+    while first < n:
+        begin = ends[first - 1] if first else 0
+        last = max(first + 1, int(np.searchsorted(ends, begin + most, side="right")))
+        chosen = slice(begin, ends[last - 1])
+        row = inherited.row[chosen]
+        parts = list(sums(weights, X[row], inherited.p[chosen], inherited.rate[chosen], *settings))
+        yield _mixed(_joined(parts), row, np.log(inherited.weight[chosen]), n_draws, rng)
+        first = last
+
+
+def _joined(parts: list[Sums]) -> Sums:
+    """Return the sums of several parts as one, rows in order."""
+    order = np.argsort(np.concatenate([part.rows for part in parts]))
+    by_draw = ("features", "entries")
+    return Sums(
+        **{
+            name: np.take(np.concatenate([getattr(part, name) for part in parts], axis=axis), order, axis=axis)
+            for name, axis in ((name, int(name in by_draw)) for name in Sums._fields)
+        }
+    )
+
+
+def _mixed(found: Sums, row: NDArray[np.intp], log_weight: FloatArray, n_draws: int, rng: np.random.Generator) -> Sums:
+    """Return the sums of rows from those of their components, which stand together."""
+    rows, starts, lengths = np.unique(row, return_index=True, return_counts=True)
+    own = np.repeat(np.arange(len(rows)), lengths)
+    log_joint = log_weight + found.log_density
+    log_density = np.logaddexp.reduceat(log_joint, starts)
+    share = np.exp(log_joint - log_density[own])
+
+    def average(values: FloatArray) -> FloatArray:
+        weighed = values * share.reshape(-1, *[1] * (values.ndim - 1))
+        return np.asarray(np.add.reduceat(weighed, starts))
+
+    mean = average(found.mean)
+    taken = np.empty((n_draws, len(rows)), np.int64)
+    for i, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+        ladder = np.cumsum(share[start : start + length])
+        places = np.searchsorted(ladder, rng.random(n_draws) * ladder[-1], side="right")
+        taken[:, i] = start + np.minimum(places, length - 1)
+    draw = np.arange(n_draws)[:, None]
+    return Sums(
+        rows,
+        log_density,
+        average(found.probabilities),
+        average(found.fresh),
+        mean,
+        average(found.variance + (found.mean - mean[own]) ** 2),
+        found.features[draw, taken],
+        found.entries[draw, taken],
+    )
 
 
 def _from_the_prior(

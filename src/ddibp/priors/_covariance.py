@@ -60,7 +60,7 @@ def correlation_matrix(
     """
     n = len(points)
     require_square_memory(n)
-    C = np.array(_made(kernel)(points / length_scale), dtype=np.float64)
+    C = np.array(made(kernel)(points / length_scale), dtype=np.float64)
     if C.shape != (n, n) or not np.isfinite(C).all():
         raise ValueError(
             f"kernel must give a finite number for every pair of rows, a matrix of shape {(n, n)}; {kernel!r} gives "
@@ -83,11 +83,9 @@ def correlation_matrix(
     return np.clip(C, -1.0, 1.0, out=C)
 
 
-def share_of_noise(
-    kernel: Any, points: FloatArray, length_scale: float, variance: float, nugget: float
-) -> FloatArray:
+def share_of_noise(kernel: Any, points: FloatArray, length_scale: float, variance: float, nugget: float) -> FloatArray:
     r"""Return the share of :math:`\epsilon_i` in the variance of every row, :math:`\nu/(\sigma^2 k_{ii} + \nu)`."""
-    own = variance * np.asarray(_made(kernel).diag(points / length_scale), dtype=np.float64)
+    own = variance * np.asarray(made(kernel).diag(points / length_scale), dtype=np.float64)
     return np.asarray(nugget / (own + nugget))
 
 
@@ -119,7 +117,8 @@ def restore_kernel(description: dict[str, Any]) -> Any:
 _FUNCTION = "a function"
 
 
-def _made(kernel: Any) -> Any:
+def made(kernel: Any) -> Any:
+    """Return a kernel of scikit-learn, by its name or as it is."""
     if not isinstance(kernel, str):
         return kernel
     from sklearn.gaussian_process import kernels

@@ -41,6 +41,8 @@ class DishProcess(MarkedProcess):
     c0: float
     c1: float
 
+    kept = ("links",)
+
     @property
     def n_rows(self) -> int:  # type: ignore[override]
         """Number of rows."""
@@ -56,14 +58,15 @@ class DishProcess(MarkedProcess):
         """Zero: every row takes as many dishes."""
         return np.zeros(self.n_rows)
 
-    def _lenders(self, n_dishes: int, rng: np.random.Generator) -> NDArray[np.int32]:
+    def draw_lenders(self, n_dishes: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Draw the lenders of dishes from their law without data."""
         lenders = np.empty((n_dishes, self.n_rows), np.int32)
         draw_links(rng, self.rows.indptr, self.rows.indices, self.rows.weights, lenders)
         return lenders
 
     def draw_taken(self, rows: NDArray[np.int64], rng: np.random.Generator) -> Dishes:
         """Draw dishes that given rows take."""
-        lenders, z = self._lenders(rows.size, rng), np.zeros((rows.size, self.n_rows), np.uint8)
+        lenders, z = self.draw_lenders(rows.size, rng), np.zeros((rows.size, self.n_rows), np.uint8)
         kernels.draw_dishes(rng, rows, lenders, self.c0, self.c1, z)
         return Dishes(rows, z, lenders, np.empty((rows.size, 0)))
 
@@ -112,7 +115,7 @@ class DishProcess(MarkedProcess):
     def unit_total(self) -> float:
         """Expected number of columns at mass 1: the mean over 64 draws of all lenders."""
         given = BorrowingProcess(self.proximity, np.arange(self.n_rows, dtype=np.int32), self.c0, self.c1)
-        draws = self._lenders(_NETWORKS, np.random.default_rng(0))
+        draws = self.draw_lenders(_NETWORKS, np.random.default_rng(0))
         return float(np.mean([given.with_hidden({"lenders": lenders}).unit_total for lenders in draws]))
 
     # -- learned parameters --------------------------------------------------------------------------------------------
@@ -155,7 +158,7 @@ class DishProcess(MarkedProcess):
         low = low[rng.random(low.size) < (1.0 - low) ** self.c0]
         high = rng.beta(1.0, self.c0, rng.poisson(mass))
         atoms = np.concatenate([low, high[high > least]])
-        lenders, vacant = self._lenders(atoms.size, rng), np.empty(atoms.size, np.bool_)
+        lenders, vacant = self.draw_lenders(atoms.size, rng), np.empty(atoms.size, np.bool_)
         kernels.draw_vacant(rng, atoms, lenders, self.c1, vacant)
         return atoms[vacant], lenders[vacant]
 

@@ -42,6 +42,7 @@ class LatentProcess(MarkedProcess):
     noise: FloatArray
 
     refreshes = True
+    kept = ("marks",)
 
     @property
     def n_rows(self) -> int:  # type: ignore[override]

@@ -43,6 +43,8 @@ class Process:
         Whether rates of columns are known only given what a chain keeps beside them, see `ddibp.priors._marked`.
     refreshes : bool
         Whether these are also drawn by a move of their own.
+    kept : tuple of str
+        What is stored with the draws of all that a chain keeps of every column: ``"links"``, ``"marks"`` or neither.
     log_h : ndarray of shape (n_rows,)
         Row i brings Poisson(:math:`\alpha / h_i`) new columns, which it owns.
     singleton_rates : ndarray of shape (n_rows,)
@@ -59,6 +61,7 @@ class Process:
     has_links: ClassVar[bool] = False
     has_marks: ClassVar[bool] = False
     refreshes: ClassVar[bool] = False
+    kept: ClassVar[tuple[str, ...]] = ()
 
     @property
     def n_marks(self) -> int:

@@ -37,6 +37,7 @@ from ddibp.proximity.metrics import as_groups, as_points, check_metric
 from ddibp.proximity.neighbours import require_room
 
 if TYPE_CHECKING:
+    from ddibp.priors._newcomers import Newcomers, Places
     from ddibp.priors._process import Process
 
 IntArray = NDArray[np.int64]
@@ -117,6 +118,12 @@ class AIBD(Spec):
             base = prior._all_attractions(covariates)
             return ArrivalProcess.of(base, np.arange(base.n_rows))
         return LinkedProcess(prior.proximity(covariates, groups=groups))
+
+    def newcomers(self, places: Places) -> Newcomers:
+        """Return what `ddibp.prediction` asks of the prior."""
+        from ddibp.priors._newcomers_linked import ArrivingNewcomers
+
+        return ArrivingNewcomers(self, places)
 
     def proximity(self, covariates: Any, *, groups: Any = None, order: Any = None) -> Proximity:
         r"""Return the proximity of ``covariates`` for an order of arrival; every method takes it in their place.

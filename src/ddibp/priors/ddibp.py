@@ -38,6 +38,7 @@ from ddibp.proximity.matrix import as_proximity
 from ddibp.proximity.metrics import check_metric
 
 if TYPE_CHECKING:
+    from ddibp.priors._newcomers import Newcomers, Places
     from ddibp.priors._process import Process
 
 
@@ -106,6 +107,12 @@ class DDIBP(Spec):
 
         prior = self.set_params(**{f"decay__{name}": value for name, value in parameters.items()})
         return LinkedProcess(prior.proximity(covariates, groups=groups))
+
+    def newcomers(self, places: Places) -> Newcomers:
+        """Return what `ddibp.prediction` asks of the prior."""
+        from ddibp.priors._newcomers_linked import LinkedNewcomers
+
+        return LinkedNewcomers(self, places)
 
     def proximity(self, covariates: Any, *, groups: Any = None) -> Proximity:
         """Return the proximity of ``covariates``; every method takes it in their place.

@@ -38,6 +38,7 @@ from ddibp.proximity.neighbours import require_square_memory
 
 if TYPE_CHECKING:
     from ddibp.priors._borrowing import BorrowingProcess
+    from ddibp.priors._newcomers import Newcomers, Places
     from ddibp.priors._process import Process
 
 
@@ -113,6 +114,12 @@ class DHBP(Spec):
             return DishProcess(proximity, float(prior.c0), float(prior.c1))  # type: ignore[arg-type]
         alone = np.arange(proximity.n_rows, dtype=np.int32)
         return BorrowingProcess(proximity, alone, float(prior.c0), float(prior.c1))  # type: ignore[arg-type]
+
+    def newcomers(self, places: Places) -> Newcomers:
+        """Return what `ddibp.prediction` asks of the prior."""
+        from ddibp.priors._newcomers_borrowing import CustomerNewcomers, DishNewcomers
+
+        return (DishNewcomers if self.coupling == "dish" else CustomerNewcomers)(self, places)
 
     def proximity(self, covariates: Any, *, groups: Any = None) -> Proximity:
         """Return the proximity of ``covariates``; every method takes it in their place."""

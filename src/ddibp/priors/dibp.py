@@ -36,6 +36,7 @@ from ddibp.priors._probit import Field, draw_new, shared_part
 from ddibp.proximity.metrics import as_groups, as_points
 
 if TYPE_CHECKING:
+    from ddibp.priors._newcomers import Newcomers, Places
     from ddibp.priors._process import Process
 
 FloatArray = NDArray[np.float64]
@@ -123,6 +124,12 @@ class DIBP(Spec):
         if not noise.min() > 0.0:
             raise ValueError("nugget must be positive for posterior sampling, 1e-6 of the variance say; got 0.")
         return LatentProcess(prior.field(points, groups=groups), noise)
+
+    def newcomers(self, places: Places) -> Newcomers:
+        """Return what `ddibp.prediction` asks of the prior."""
+        from ddibp.priors._newcomers_latent import LatentNewcomers
+
+        return LatentNewcomers(self, places)
 
     def correlation(self, covariates: Any, *, groups: Any = None) -> FloatArray:
         r"""Return the correlations C of :math:`h_{ik}` over rows (parameters with a prior at its mean).

@@ -29,6 +29,7 @@ from ddibp.priors._columns import check_mass, draw_mass, log_matrix_probability,
 from ddibp.proximity.neighbours import require_square_memory
 
 if TYPE_CHECKING:
+    from ddibp.priors._newcomers import Newcomers, Places
     from ddibp.priors._process import Process
 
 
@@ -77,6 +78,12 @@ class IBP(Spec):
         from ddibp.priors._process import ExchangeableProcess
 
         return ExchangeableProcess(count_rows(covariates))
+
+    def newcomers(self, places: Places) -> Newcomers:
+        """Return what `ddibp.prediction` asks of the prior."""
+        from ddibp.priors._newcomers import ExchangeableNewcomers
+
+        return ExchangeableNewcomers(places)
 
     @overload
     def sample(

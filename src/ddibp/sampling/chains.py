@@ -13,9 +13,10 @@ import numpy as np
 
 from ddibp import _check
 from ddibp._random import RandomState, as_generator
+from ddibp.sampling.extras import pack_extras
 from ddibp.sampling.posterior import Posterior
 from ddibp.sampling.progress import Interruption, reporting
-from ddibp.sampling.protocol import Sampler
+from ddibp.sampling.protocol import KeepsExtras, Sampler
 from ddibp.sampling.store import Arrays, Folder, Store, describe, join_parts, open_for_run
 from ddibp.summaries import BestDraw, ChainSummary, mean_sharing, reconstruct
 
@@ -34,7 +35,8 @@ class Chain:
         self.tune: int = plan["tune"]
         self.thin: int = plan["thin"]
         n_missing: int = plan["data"]["missing"]
-        self.most_imputed = max(_MOST_IMPUTED // (plan["chains"] * max(1, n_missing)), _FEWEST_IMPUTED_DRAWS)
+        numbers = max(1, n_missing + (sampler.n_extras if isinstance(sampler, KeepsExtras) else 0))
+        self.most_imputed = max(_MOST_IMPUTED // (plan["chains"] * numbers), _FEWEST_IMPUTED_DRAWS)
         self.state: Any = None
         self.sweeps = self.draws = self.parts = 0
         self.seconds = 0.0
@@ -68,7 +70,8 @@ class Chain:
         scalars["n_features"] = float(Z.shape[1])
         scalars["reconstruction_norm"] = float(np.sqrt(np.square(fitted).sum()))
         scalars["mean_sharing"] = mean_sharing(Z)
-        self.summary.add(BestDraw(Z, W, scalars, self.number, self.draws), fitted, imputed)
+        extras = self.sampler.extras(self.state) if isinstance(self.sampler, KeepsExtras) else {}
+        self.summary.add(BestDraw(Z, W, scalars, self.number, self.draws, extras), fitted, imputed)
         # A power of two that follows from the number of draws alone, so that extending a run changes nothing.
         while self.draws >= self.most_imputed * self.stride:
             self.stride *= 2
@@ -77,6 +80,7 @@ class Chain:
             {"n_features": np.array([Z.shape[1]]), "Z": np.packbits(Z)}
             | {f"scalar.{name}": np.array([value]) for name, value in scalars.items() if name != "n_features"}
             | {"imputed": imputed[None][:kept], "imputed_draws": np.array([self.draws][:kept], int)}
+            | pack_extras(extras, bool(kept))
         )
         self.draws += 1
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ddibp import _check, registry, summaries
 from ddibp.sampling.diagnostics import Diagnostics, diagnose
+from ddibp.sampling.extras import has_extras, unpack_extras
 from ddibp.sampling.store import Arrays, Folder, Store, join_parts, open_saved
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 _NEVER = (0, 0, 0.0)
+
+
+class Sample(NamedTuple):
+    """A stored draw: Z, the numbers by name, and what else the chain kept of it, such as lenders."""
+
+    Z: BoolArray
+    numbers: dict[str, float]
+    extras: Arrays
 
 
 class Estimate(NamedTuple):
@@ -159,18 +168,35 @@ class Posterior:
     def samples(self, most: int | None = None) -> Iterator[tuple[BoolArray, dict[str, float]]]:
         """Return Z and the numbers (alpha, sigma_x, ...) of stored draws: of all, or of so many, evenly spaced."""
         total = sum(int(state["draws"]) for state in self._states.values())
-        wanted = np.ones(total, dtype=bool)
-        if most is not None and _check.count("most", most, low=1) < total:
-            wanted[:] = False
-            wanted[np.linspace(0, total - 1, most).round().astype(int)] = True
+        return ((sample.Z, sample.numbers) for sample in self._some(np.arange(total), most))
+
+    def full_samples(self, most: int | None = None) -> Iterator[Sample]:
+        """Return stored draws with all that predictions need: of all, or of so many, evenly spaced.
+
+        Under priors whose chains keep more than Z (lenders of a dHBP, Gaussian values of a dIBP) these are the draws of
+        which imputed values are stored, see `imputation_interval`.
+        """
+        stride = max(int(state["stride"]) for state in self._states.values())
+        stride = stride if has_extras(next(self._parts())) else 1
+        whole = np.concatenate([np.arange(int(state["draws"])) % stride == 0 for state in self._states.values()])
+        return self._some(np.flatnonzero(whole), most)
+
+    def _some(self, numbers_of_draws: NDArray[np.intp], most: int | None) -> Iterator[Sample]:
+        """Return these draws, or so many of them, evenly spaced."""
+        if most is not None and _check.count("most", most, low=1) < len(numbers_of_draws):
+            places = np.linspace(0, len(numbers_of_draws) - 1, most).round().astype(int)
+            numbers_of_draws = numbers_of_draws[places]
+        wanted = np.zeros(sum(int(state["draws"]) for state in self._states.values()), dtype=bool)
+        wanted[numbers_of_draws] = True
         scalars = (
             {name.removeprefix("scalar."): float(array[place]) for name, array in _scalars_of(part).items()}
             for part in self._parts()
             for place in range(len(part["n_features"]))
         )
-        for chosen, Z, numbers in zip(wanted, self.draws(), scalars, strict=True):
+        beside = (extras for part in self._parts() for extras in unpack_extras(part))
+        for chosen, Z, numbers, extras in zip(wanted, self.draws(), scalars, beside, strict=True):
             if chosen:
-                yield Z, numbers
+                yield Sample(Z, numbers, extras)
 
     @property
     def n_features(self) -> NDArray[np.int64]:

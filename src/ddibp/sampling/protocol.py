@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,3 +69,15 @@ class Sampler(Protocol):
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Any:
         """Return the state that `pack` has described."""
+
+
+@runtime_checkable
+class KeepsExtras(Protocol):
+    """What a sampler may answer besides: what readers of a draw need beside its features, such as hidden lenders."""
+
+    @property
+    def n_extras(self) -> int:
+        """About how many numbers `extras` returns."""
+
+    def extras(self, state: Any) -> dict[str, NDArray[Any]]:
+        """Return arrays by name, always the same names; the state must not change."""

@@ -176,6 +176,18 @@ class PosteriorSampler:
         noise = side_stream(state.rng).standard_normal((2, int(self.missing.sum())))[1]
         return fitted[self.missing] + state.lik.scales[0] * noise
 
+    @property
+    def n_extras(self) -> int:
+        """About how many numbers `extras` returns, with some 16 features."""
+        hidden = sum(array.size for array in self._process.hidden.values())
+        widths = {"links": self.n_rows, "marks": self._process.n_marks}
+        return hidden + 16 * sum(widths[name] for name in self._process.kept)
+
+    def extras(self, state: ChainState) -> dict[str, NDArray[Any]]:
+        """Return what new rows inherit by beside Z: what the process hides, and what columns carry."""
+        hidden = {name: np.array(array) for name, array in state.process.hidden.items()}
+        return hidden | {name: getattr(state, name)[: state.n_features].copy() for name in state.process.kept}
+
     def move_statistics(self, state: ChainState) -> dict[str, tuple[int, int, float]]:
         """Return per move how often it was tried and accepted, and its seconds."""
         return {name: (int(a), int(b), float(c)) for name, (a, b, c) in state.statistics.items()}
