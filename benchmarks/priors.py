@@ -24,7 +24,9 @@ TABLES = {
         "concentrations (1) and the kernel (Matérn 1/2, length 10, nugget 0.1) are fixed. Four chains that begin with "
         "the data; the first quarter of their time is dropped. The effective sample size is the rank-normalised one "
         "over the four chains. Numbers of features K differ because the priors do: this is a table of costs, not of "
-        "fits. The last two columns have posterior means with Monte Carlo errors. Recording is not counted.",
+        "fits. The last two columns have posterior means with Monte Carlo errors; where "
+        "there are few effective samples, chains have not converged in this time, and means and errors are rough. "
+        "Recording is not counted.",
     ),
     "agreement": Table(
         "Exact chains and truncated moves of parameters",
