@@ -16,6 +16,7 @@ LOADERS = {
     "load_alzheimers": ("alzheimers_roi.csv", (104, 224)),
     "load_cambridge_bars": ("cambridge_bars.npz", (1000, 36)),
     "load_eeg": ("eeg_segment0_128hz.csv", (385, 32)),
+    "load_eeg_segments": ("eeg_segments_32hz.npz", (7584, 32)),
     "load_jura": ("jura.csv", (359, 7)),
     "load_mocap": ("mocap6.csv", (2058, 12)),
     "load_us_income": ("us_income.csv", (48, 81)),
@@ -44,6 +45,24 @@ def test_without_the_file_it_says_which(name, tmp_path):
     file = LOADERS[name][0]
     with pytest.raises(FileNotFoundError, match=f"path must be the file {file} or a folder that holds it, got"):
         getattr(datasets, name)(tmp_path)
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_without_a_path_it_looks_in_the_folder_of_the_environment(name, tmp_path, monkeypatch):
+    file = LOADERS[name][0]
+    monkeypatch.delenv("DDIBP_DATA", raising=False)
+    with pytest.raises(FileNotFoundError, match=f"{file} is needed, .* set DDIBP_DATA to a folder .* README"):
+        getattr(datasets, name)()
+    monkeypatch.setenv("DDIBP_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=f"{file} is not in the folder DDIBP_DATA, .*{tmp_path.name}"):
+        getattr(datasets, name)()
+
+
+def test_the_folder_of_the_environment_is_used(tmp_path, monkeypatch):
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "apparent_repeat_scan_runs.csv").write_text("Subject_ID,run\n1,1\n2,1\n3,2\n")
+    monkeypatch.setenv("DDIBP_DATA", str(tmp_path))
+    assert datasets.alzheimers_runs().tolist() == [1, 1, 2]
 
 
 @pytest.mark.parametrize("place", ["elsewhere.csv", "jura.csv", "jura_soil/jura.csv"])
@@ -87,6 +106,15 @@ def test_the_real_files(name):
     assert len(table.row_names) == shape[0] == len(set(table.row_names))
     assert len(set(table.column_names)) == shape[1]
     assert (table.covariates is None) == (file == "cambridge_bars.npz")
+
+
+@pytest.mark.skipif("DDIBP_DATA" not in os.environ, reason="DDIBP_DATA names no folder with the other data sets")
+def test_apparent_people_are_numbered_row_by_row():
+    runs, table = datasets.alzheimers_runs(), datasets.load_alzheimers()
+    assert runs.shape == (104,)
+    for run in np.unique(runs):
+        assert len(set(table.labels[runs == run])) == 1
+    assert len(np.unique(runs[table.labels != "MCI"])) == 20
 
 
 def test_importing_data_loads_nothing_heavy():

@@ -1,5 +1,7 @@
 """Tables to try things on: one that comes with the package, and loaders for files of yours. Nothing is downloaded.
 
+Loaders look where ``path`` says, or in the folder that the environment variable DDIBP_DATA names.
+
 Examples
 --------
 >>> from ddibp import datasets
@@ -9,9 +11,11 @@ Examples
 """
 
 from ddibp.datasets.files import (
+    alzheimers_runs,
     load_alzheimers,
     load_cambridge_bars,
     load_eeg,
+    load_eeg_segments,
     load_elnino,
     load_jura,
     load_mocap,
@@ -22,9 +26,11 @@ from ddibp.datasets.table import Dataset
 
 __all__ = [
     "Dataset",
+    "alzheimers_runs",
     "load_alzheimers",
     "load_cambridge_bars",
     "load_eeg",
+    "load_eeg_segments",
     "load_elnino",
     "load_jura",
     "load_mocap",

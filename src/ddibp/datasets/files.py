@@ -1,4 +1,8 @@
-"""The loaders, one function a set; README.md beside this file has origins and licences."""
+"""The loaders, one function a set; README.md beside this file has origins and licences.
+
+Without a path, files are looked for in the folder that the environment variable DDIBP_DATA names. Nothing is
+downloaded: the sources have no address that stays and whose content could be checked.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ddibp.datasets.table import Dataset, find, read_csv
 
@@ -33,13 +38,38 @@ def load_elnino() -> Dataset:
     )
 
 
-def load_cambridge_bars(path: PathLike) -> Dataset:
+def alzheimers_runs(path: PathLike | None = None) -> NDArray[np.int64]:
+    """Return the apparent person of each of the 104 rows of `load_alzheimers`, numbered from 1.
+
+    Rows that follow each other and agree in diagnosis, sex and test scores, with ages that fit, look like scans of one
+    person. This is inferred, not part of the source.
+
+    Parameters
+    ----------
+    path : path, optional
+        The file ``apparent_repeat_scan_runs.csv``, or a folder that holds it; the folder DDIBP_DATA by default.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from ddibp import datasets
+    >>> file = Path(tempfile.mkdtemp()) / "apparent_repeat_scan_runs.csv"
+    >>> _ = file.write_text("Subject_ID,run" + chr(10) + "1,1" + chr(10) + "2,1" + chr(10) + "3,2")
+    >>> datasets.alzheimers_runs(file)
+    array([1, 1, 2])
+    """
+    runs = read_csv(path, "apparent_repeat_scan_runs.csv", columns=("run",), rows="Subject_ID", description="")
+    return runs.X[:, 0].astype(np.int64)
+
+
+def load_cambridge_bars(path: PathLike | None = None) -> Dataset:
     """Read ``cambridge_bars.npz``: 1,000 images of 6 x 6 pixels made of four bars, without covariates.
 
     Parameters
     ----------
-    path : path
-        The file, or a folder that holds it.
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
 
     Examples
     --------
@@ -64,15 +94,15 @@ def load_cambridge_bars(path: PathLike) -> Dataset:
     )
 
 
-def load_alzheimers(path: PathLike) -> Dataset:
+def load_alzheimers(path: PathLike | None = None) -> Dataset:
     """Read ``alzheimers_roi.csv``: 224 measures of 56 brain regions in 104 scans, with age and diagnosis.
 
     The rows look like repeated scans of fewer people: consecutive rows are not independent.
 
     Parameters
     ----------
-    path : path
-        The file, or a folder that holds it.
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
 
     Examples
     --------
@@ -96,13 +126,13 @@ def load_alzheimers(path: PathLike) -> Dataset:
     )
 
 
-def load_eeg(path: PathLike) -> Dataset:
+def load_eeg(path: PathLike | None = None) -> Dataset:
     """Read ``eeg_segment0_128hz.csv``: 385 times of 32 EEG channels in microvolts, with the time in seconds.
 
     Parameters
     ----------
-    path : path
-        The file, or a folder that holds it.
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
 
     Examples
     --------
@@ -122,13 +152,53 @@ def load_eeg(path: PathLike) -> Dataset:
     )
 
 
-def load_jura(path: PathLike) -> Dataset:
+def load_eeg_segments(path: PathLike | None = None) -> Dataset:
+    """Read ``eeg_segments_32hz.npz``: 79 pieces of three seconds of 32 EEG channels, 96 times each, in microvolts.
+
+    The pieces stand below each other and are groups; the gaps between them are unknown. The covariate is the time from
+    the flash of the target, in seconds; labels say whether it is "before" or "after" it. Two channels, EOG1 and EOG2,
+    are eye movements.
+
+    Parameters
+    ----------
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> from pathlib import Path
+    >>> from ddibp import datasets
+    >>> file = Path(tempfile.mkdtemp()) / "eeg_segments_32hz.npz"
+    >>> np.savez(file, data=np.zeros((3, 2, 1)), channels=np.array(["Fz"]), time_rel_target_s=np.array([-0.1, 0.1]))
+    >>> eeg = datasets.load_eeg_segments(file)
+    >>> eeg.X[eeg.groups == "2"].shape, eeg.labels.tolist()[:2]
+    ((2, 1), ['before', 'after'])
+    """
+    with np.load(find(path, "eeg_segments_32hz.npz"), allow_pickle=False) as saved:
+        pieces, times = np.asarray(saved["data"], dtype=np.float64), np.asarray(saved["time_rel_target_s"], np.float64)
+        channels = tuple(saved["channels"].tolist())
+    n_pieces, n_times, n_channels = pieces.shape
+    groups = np.repeat(np.arange(n_pieces).astype(np.str_), n_times)
+    return Dataset(
+        X=pieces.reshape(-1, n_channels),
+        covariates=np.tile(times, n_pieces),
+        column_names=channels,
+        covariate_names=("time_s",),
+        row_names=tuple(f"{piece}:{i}" for piece in range(n_pieces) for i in range(n_times)),
+        groups=groups,
+        labels=np.tile(np.where(times < 0.0, "before", "after"), n_pieces),
+        description="EEGLAB tutorial data, visual selective attention, 79 pieces at 32 Hz, microvolts.",
+    )
+
+
+def load_jura(path: PathLike | None = None) -> Dataset:
     """Read ``jura.csv``: seven metals (mg/kg) in 359 samples of topsoil, with the place in kilometres; take logs.
 
     Parameters
     ----------
-    path : path
-        The file, or a folder that holds it.
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
 
     Examples
     --------
@@ -151,15 +221,15 @@ def load_jura(path: PathLike) -> Dataset:
     )
 
 
-def load_mocap(path: PathLike) -> Dataset:
+def load_mocap(path: PathLike | None = None) -> Dataset:
     """Read ``mocap6.csv``: twelve joints in six sequences of motion capture, ten times a second.
 
     Sequences are groups: their times have nothing to do with each other. Labels name the exercise.
 
     Parameters
     ----------
-    path : path
-        The file, or a folder that holds it.
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
 
     Examples
     --------
@@ -182,7 +252,7 @@ def load_mocap(path: PathLike) -> Dataset:
     )
 
 
-def load_us_income(path: PathLike) -> Dataset:
+def load_us_income(path: PathLike | None = None) -> Dataset:
     """Read ``us_income.csv``: income per head of 48 US states, 1929 to 2009, in dollars of the year.
 
     Covariates are latitude and longitude, in the order that ``metric="haversine"`` takes. Take logs and subtract each
@@ -190,8 +260,8 @@ def load_us_income(path: PathLike) -> Dataset:
 
     Parameters
     ----------
-    path : path
-        The file, or a folder that holds it.
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
 
     Examples
     --------
@@ -214,15 +284,15 @@ def load_us_income(path: PathLike) -> Dataset:
     )
 
 
-def load_us_states(path: PathLike) -> Dataset:
+def load_us_states(path: PathLike | None = None) -> Dataset:
     """Read ``us_states.csv``: arrests in 1973 and facts of 50 US states, with latitude and longitude.
 
     Alaska and Hawaii are not where they are on the globe. Labels are regions.
 
     Parameters
     ----------
-    path : path
-        The file, or a folder that holds it.
+    path : path, optional
+        The file, or a folder that holds it; the folder DDIBP_DATA by default.
 
     Examples
     --------

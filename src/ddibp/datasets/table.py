@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+_ORIGINS = "Where the files come from is in the README.md of ddibp.datasets."
+
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
@@ -55,7 +57,7 @@ class Dataset:
 
 
 def read_csv(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None,
     name: str,
     *,
     columns: Sequence[str] | None = None,
@@ -98,13 +100,20 @@ def read_csv(
     )
 
 
-def find(path: str | os.PathLike[str], name: str) -> Path:
-    """Return the file ``name`` at, in or one level below ``path``."""
-    given = Path(path)
+def find(path: str | os.PathLike[str] | None, name: str) -> Path:
+    """Return the file ``name`` at, in or one level below ``path``, by default the folder DDIBP_DATA."""
+    given = Path(os.environ.get("DDIBP_DATA", "") if path is None else path)
+    if path is None and not os.environ.get("DDIBP_DATA"):
+        raise FileNotFoundError(
+            f"{name} is needed, which does not come with ddibp: set DDIBP_DATA to a folder that holds it (or has it "
+            f"one level below), or give path=. {_ORIGINS}"
+        )
     if given.is_file():
         return given
     found = [given / name, *sorted(given.glob(f"*/{name}"))]
     for candidate in found:
         if candidate.is_file():
             return candidate
+    if path is None:
+        raise FileNotFoundError(f"{name} is not in the folder DDIBP_DATA, {str(given)!r}, nor below it. {_ORIGINS}")
     raise FileNotFoundError(f"path must be the file {name} or a folder that holds it, got {str(path)!r}.")
