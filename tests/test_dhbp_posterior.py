@@ -11,12 +11,11 @@ from functools import cached_property, partial
 import numpy as np
 import pytest
 
-from ddibp import DHBP, Exponential, Gamma, Window
-from ddibp.likelihoods import LinearGaussian
-from ddibp.sampling.sampler import PosteriorSampler
-from posterior_laws import DATA, SIGMA_W, T, assert_agreement, compare, simulate
+from ddibp import DHBP, Exponential, Window
+from enumerated import Enumerated
+from posterior_laws import SIGMA_W, T, assert_agreement
 from reference import decay
-from reference.dhbp import customer_posterior, dish_posterior
+from reference.dhbp import customer_posterior, dish_rates
 
 C0, C1 = 2.0, 0.6
 DECAYS = {
@@ -27,69 +26,31 @@ DECAYS = {
 
 
 @dataclass(frozen=True)
-class Borrowed:
-    """Three rows of data under a dHBP; gamma is a number or a pair (shape, rate)."""
+class Borrowed(Enumerated):
+    """Three rows of data under a dHBP."""
 
-    coupling: str
+    coupling: str = "customer"
     decay: str = "exponential"
-    data: str = "full"
-    collapsed: bool = True
-    gamma: float | tuple[float, float] = 0.9
-    sigma_x: float = 0.4
-    K_max: int = 8
-    n_rows = 3
 
-    def sampler(self, schedule):
+    def prior(self, mass):
         f, _, ordered = DECAYS[self.decay]
-        gamma = Gamma(*self.gamma) if isinstance(self.gamma, tuple) else self.gamma
-        prior = DHBP(f, gamma=gamma, c0=C0, c1=C1, sequential=ordered, coupling=self.coupling)
-        likelihood = LinearGaussian(self.sigma_x, SIGMA_W, collapsed=self.collapsed)
-        if not isinstance(schedule, str) and isinstance(self.gamma, tuple):
-            schedule = [*schedule, ("gamma", 1.0)]
-        return PosteriorSampler(prior, likelihood, self.X, T[: self.n_rows], schedule=schedule, start="prior")
-
-    @property
-    def X(self):
-        return DATA[self.data][: self.n_rows]
+        return DHBP(f, gamma=mass, c0=C0, c1=C1, sequential=ordered, coupling=self.coupling)
 
     @cached_property
     def exact(self):
         _, f, ordered = DECAYS[self.decay]
         distances = decay.distances(T[: self.n_rows])
         a, _ = decay.proximity(decay.sequential(distances) if ordered else distances, f)
-        posterior = customer_posterior if self.coupling == "customer" else dish_posterior
-        return posterior(a, C0, C1, self.X, self.sigma_x, SIGMA_W, self.K_max, self.gamma)
+        if self.coupling == "dish":
+            return self.mixture([0.0], [dish_rates(a, C0, C1)])
+        return customer_posterior(a, C0, C1, self.X, self.sigma_x, SIGMA_W, self.K_max, self.mass)
 
-    @cached_property
-    def expected(self):
-        exact = self.exact
-        law = {f"K = {k}": p for k, p in enumerate(exact.law_of_K) if p > 0.02}
-        pairs = {f"ZZ' {i}{j}": exact.sharing[i, j] for i in range(self.n_rows) for j in range(i + 1)}
-        singles = sum(n for z, n in exact.mean_counts.items() if sum(z) == 1)
-        result = {"K": exact.mean_K, **law, **pairs, "singletons": singles}
-        for i, m in np.argwhere(np.isnan(self.X)) if self.collapsed else []:
-            result[f"imputed {i}{m}"] = exact.signal[i, m]
-        if isinstance(self.gamma, tuple):
-            result["gamma"] = exact.mean_gamma if self.coupling == "customer" else exact.mean_alpha
-        if self.coupling == "customer":
-            result |= {f"g_{i} = {j}": exact.lenders[i, j] for i in range(self.n_rows) for j in range(self.n_rows)}
-        return result
+    def hidden_expected(self):
+        every = [(i, j) for i in range(self.n_rows) for j in range(self.n_rows)]
+        return {f"g_{i} = {j}": self.exact.lenders[i, j] for i, j in every} if self.coupling == "customer" else {}
 
-    def observe(self, state):
-        Z = state.Z.astype(float)
-        likely = [int(name[4:]) for name in self.expected if name.startswith("K = ")]
-        numbers = [Z.shape[1], *(Z.shape[1] == k for k in likely), *(Z @ Z.T)[np.tril_indices(self.n_rows)]]
-        numbers.append(np.sum(Z.sum(axis=0) == 1))
-        numbers += state.data[np.isnan(self.X)].tolist() if self.collapsed else []
-        if isinstance(self.gamma, tuple):
-            numbers.append(state.alpha)
-        if self.coupling == "customer":
-            numbers += np.eye(self.n_rows)[state.process.hidden["lenders"]].ravel().tolist()
-        return numbers
-
-    def look(self, schedule, n_sweeps, rng):
-        draws = simulate(self.sampler(schedule), self.observe, n_sweeps, rng)
-        return compare(draws, list(self.expected), list(self.expected.values()))
+    def hidden_observed(self, state):
+        return np.eye(self.n_rows)[state.process.hidden["lenders"]].ravel() if self.coupling == "customer" else []
 
 
 LENDERS = ("lenders", 1)
@@ -106,7 +67,7 @@ MOVES = {
 @pytest.mark.parametrize("moves", MOVES)
 @pytest.mark.parametrize("collapsed", [True, False])
 def test_moves_given_one_lender_a_row(moves, collapsed, rng):
-    assert_agreement(partial(Borrowed("customer", collapsed=collapsed).look, MOVES[moves]), 1600, rng)
+    assert_agreement(partial(Borrowed(collapsed=collapsed).look, MOVES[moves]), 1600, rng)
 
 
 DISH_MOVES = {
@@ -120,7 +81,7 @@ DISH_MOVES = {
 @pytest.mark.parametrize("moves", DISH_MOVES)
 @pytest.mark.parametrize("collapsed", [True, False])
 def test_moves_given_a_lender_a_row_and_dish(moves, collapsed, rng):
-    assert_agreement(partial(Borrowed("dish", collapsed=collapsed).look, DISH_MOVES[moves]), 1600, rng)
+    assert_agreement(partial(Borrowed(collapsed=collapsed, coupling="dish").look, DISH_MOVES[moves]), 1600, rng)
 
 
 @pytest.mark.parametrize("coupling", ["customer", "dish"])
@@ -128,5 +89,5 @@ def test_moves_given_a_lender_a_row_and_dish(moves, collapsed, rng):
 @pytest.mark.parametrize("data", ["holes", "wide"])
 def test_default_schedule_in_other_settings(coupling, f, data, rng):
     collapsed = data == "wide" or f == "window"
-    problem = Borrowed(coupling, f, data, collapsed, gamma=(3.0, 4.0))
+    problem = Borrowed(data, collapsed, (3.0, 4.0), coupling=coupling, decay=f)
     assert_agreement(partial(problem.look, "default"), 1600, rng)
