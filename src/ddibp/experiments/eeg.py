@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ddibp.experiments import fillers, holes
+from ddibp.experiments import comparing, fillers, holes
 from ddibp.experiments.study import mean_and_error
 
 if TYPE_CHECKING:
@@ -52,15 +52,15 @@ def run(study: Study) -> None:
     slow_others = [name for name in others if name in ("extra trees, with t", "MEFISTO (mofapy2)")]
 
     known = [("dd-IBP", beta) for beta in betas] + [("IBP", None), ("dHBP", None), ("dd-IBP", None)]
-    tasks = holes.tasks(study, known, cases)
-    tasks += holes.tasks(study, [("dHBP", beta) for beta in betas if beta > 0.0], cases)
-    tasks += holes.tasks(study, [(name, None) for name in others if name not in slow_others], cases)
-    tasks += holes.tasks(study, [(name, None) for name in slow_others], few)
+    tasks = comparing.tasks(study, known, cases)
+    tasks += comparing.tasks(study, [("dHBP", beta) for beta in betas if beta > 0.0], cases)
+    tasks += comparing.tasks(study, [(name, None) for name in others if name not in slow_others], cases)
+    tasks += comparing.tasks(study, [(name, None) for name in slow_others], few)
     slow_betas = betas[1:] if study.quick else (*betas[1::2], MIDDLE)
     slow = [(name, beta) for name in SLOW for beta in sorted(slow_betas)]
-    tasks += holes.tasks(study, slow if not study.quick else slow[:1], few)
+    tasks += comparing.tasks(study, slow if not study.quick else slow[:1], few)
     long = [] if study.quick else [(*case[:4], AS_LONG_AS_THE_PAPER) for case in few[:3]]
-    tasks += holes.tasks(study, [("dd-IBP", MIDDLE), ("IBP", None)], long)
+    tasks += comparing.tasks(study, [("dd-IBP", MIDDLE), ("IBP", None)], long)
     found = study.map(holes.attempt, tasks)
     usual = [row for row in found if row["draws"] == effort[1]]
 
@@ -85,9 +85,9 @@ def curves(study: Study, found: Sequence[dict[str, Any]]) -> None:
     for axes, what, title in zip(panels, ("squared error, MAP", "squared error"), ("MAP", "mean"), strict=True):
         for name, color in COLORS.items():
             betas = sorted({row["beta"] for row in found if row["method"] == name and row["beta"] is not None})
-            points = [mean_and_error(holes.values(found, what, method=name, beta=b).values()) for b in betas]
+            points = [mean_and_error(comparing.values(found, what, method=name, beta=b).values()) for b in betas]
             if name == "IBP":
-                mean, error = mean_and_error(holes.values(found, what, method=name).values())
+                mean, error = mean_and_error(comparing.values(found, what, method=name).values())
                 axes.axhline(mean, color=color, lw=1.2, ls="--", label=name)
                 axes.axhspan(mean - error, mean + error, color=color, alpha=0.12, lw=0)
             elif points:
@@ -110,22 +110,24 @@ def _against_beta(study: Study, found: Sequence[dict[str, Any]]) -> None:
     for name in COLORS:
         for beta in sorted({row["beta"] for row in found if row["method"] == name and row["beta"] is not None}):
             one = {"method": name, "beta": beta}
-            at = {what: holes.values(found, what, **one) for what in ("squared error, MAP", "squared error")}
-            difference, error = holes.gain(found, "squared error, MAP", one, {"method": "IBP"})
+            at = {what: comparing.values(found, what, **one) for what in ("squared error, MAP", "squared error")}
+            difference, error = comparing.gain(found, "squared error, MAP", one, {"method": "IBP"})
             rows.append(
                 {
                     "prior": name,
                     "beta": beta,
-                    "MAP": holes.shown(at["squared error, MAP"].values()),
-                    "posterior mean": holes.shown(at["squared error"].values()),
+                    "MAP": comparing.shown(at["squared error, MAP"].values()),
+                    "posterior mean": comparing.shown(at["squared error"].values()),
                     "MAP minus that of the IBP": f"{difference:+.3f} ± {error:.3f}",
-                    "features": float(np.mean(list(holes.values(found, "features", **one).values()))),
+                    "features": float(np.mean(list(comparing.values(found, "features", **one).values()))),
                     "pieces": len(at["squared error"]),
                 }
             )
     study.table("against-beta", rows)
     best = min((row for row in rows if row["prior"] == "dd-IBP"), key=lambda row: float(row["MAP"].split()[0]))
-    mean, error = holes.gain(found, "squared error, MAP", {"method": "dd-IBP", "beta": best["beta"]}, {"method": "IBP"})
+    mean, error = comparing.gain(
+        found, "squared error, MAP", {"method": "dd-IBP", "beta": best["beta"]}, {"method": "IBP"}
+    )
     verdict = "below" if mean < -2.0 * error else "above" if mean > 2.0 * error else "not clearly different from"
     study.say(
         f"The paper's claim is that the dd-IBP reconstructs better than the others for a range of β. Here its best β "
@@ -140,22 +142,22 @@ def _all_methods(study: Study, found: Sequence[dict[str, Any]], others: Sequence
     rows = []
     for name, beta in [*ours, *((name, None) for name in others)]:
         one = {"method": name, "beta": beta}
-        error = holes.values(found, "squared error", **one)
+        error = comparing.values(found, "squared error", **one)
         label = name if name in others or name == "IBP" else f"{name}, β {'learned' if beta is None else f'= {beta:g}'}"
         if not error:
             skipped = any(row.get("skipped") for row in found if row["method"] == name)
             rows += [{"method": label, "squared error": "not run"}] if skipped else []
             continue
-        best, covered = (holes.values(found, what, **one) for what in ("squared error, MAP", "coverage"))
-        width = holes.values(found, "width", **one).values()
+        best, covered = (comparing.values(found, what, **one) for what in ("squared error, MAP", "coverage"))
+        width = comparing.values(found, "width", **one).values()
         rows.append(
             {
                 "method": label,
-                "squared error": holes.shown(error.values(), 4),
-                "of the MAP": holes.shown(best.values(), 4) if best else "",
-                "90 % intervals hold": holes.shown(covered.values(), 2) if covered else "",
+                "squared error": comparing.shown(error.values(), 4),
+                "of the MAP": comparing.shown(best.values(), 4) if best else "",
+                "90 % intervals hold": comparing.shown(covered.values(), 2) if covered else "",
                 "their width (sd)": float(np.mean(list(width))) if covered else "",
-                "CPU s": float(np.mean(list(holes.values(found, "seconds", **one).values()))),
+                "CPU s": float(np.mean(list(comparing.values(found, "seconds", **one).values()))),
                 "pieces": len(error),
             }
         )
@@ -169,10 +171,10 @@ def _all_methods(study: Study, found: Sequence[dict[str, Any]], others: Sequence
 def _what_limits(study: Study, found: Sequence[dict[str, Any]], effort: tuple[int, int]) -> None:
     """Say from the numbers why features lose to the best linear method, where they do."""
     usual = [row for row in found if row["draws"] == effort[1]]
-    ours = holes.values(usual, "squared error", method="dd-IBP", beta=None)
-    best = holes.values(usual, "squared error, MAP", method="dd-IBP", beta=None)
-    ridge = holes.values(usual, "squared error", method="Bayesian ridge, with t")
-    noise = [x**2 for x in holes.values(usual, "noise", method="dd-IBP", beta=None).values()]
+    ours = comparing.values(usual, "squared error", method="dd-IBP", beta=None)
+    best = comparing.values(usual, "squared error, MAP", method="dd-IBP", beta=None)
+    ridge = comparing.values(usual, "squared error", method="Bayesian ridge, with t")
+    noise = [x**2 for x in comparing.values(usual, "noise", method="dd-IBP", beta=None).values()]
     gap, error = mean_and_error([ours[i] - ridge[i] for i in ours])
     text = (
         f"The dd-IBP's squared error is above that of Bayesian ridge regression on the other channels by {gap:.3f} ± "

@@ -1,4 +1,4 @@
-"""What the experiments on missing entries share: tables, patterns of holes, one attempt, and tables of attempts.
+"""What the experiments on missing entries share: tables, patterns of holes, and one attempt to fill them.
 
 To add a data set, write its line in ``TABLES``: a function of an index (a piece, a sequence, a seed) that returns the
 table and the time or place of its rows. A pattern of holes is a line in ``PATTERNS``, a method one in
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ddibp.experiments import fillers
-from ddibp.experiments.study import mean_and_error
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -243,48 +242,3 @@ def attempt(
     if part is not None:
         result["squared error, block"] = fillers.score(filled, X, part, unit)["squared error"]
     return result
-
-
-def tasks(study: Any, methods: Iterable[tuple[str, float | None]], cases: Iterable[tuple[Any, ...]]) -> list[Any]:
-    """Return the tasks of all methods, each a name and a beta, on all cases: table, index, pattern, repeat, effort.
-
-    Effort is a pair: iterations before the first draw, and draws.
-    """
-    return [
-        {
-            "table": table,
-            "index": index,
-            "pattern": pattern,
-            "method": name,
-            "beta": beta,
-            "seed": int(study.stream(table, index, pattern, repeat).generate_state(1)[0]),
-            "tune": tune,
-            "draws": draws,
-        }
-        for table, index, pattern, repeat, (tune, draws) in cases
-        for name, beta in methods
-    ]
-
-
-# -- what came out -----------------------------------------------------------------------------------------------------
-
-
-def values(found: Iterable[Mapping[str, Any]], what: str, **only: Any) -> dict[int, float]:
-    """Return a number of the attempts that match, averaged over the repeats of every index."""
-    kept: dict[int, list[float]] = {}
-    for row in found:
-        if what in row and all(row[key] == wanted for key, wanted in only.items()):
-            kept.setdefault(row["index"], []).append(row[what])
-    return {index: float(np.mean(numbers)) for index, numbers in kept.items()}
-
-
-def gain(found: Sequence[Mapping[str, Any]], what: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Any:
-    """Return the mean and the standard error of the difference of two methods, over the indices that both have."""
-    a, b = values(found, what, **one), values(found, what, **other)
-    return mean_and_error([a[index] - b[index] for index in sorted(a.keys() & b.keys())])
-
-
-def shown(numbers: Iterable[float], digits: int = 3) -> str:
-    """Return the mean with its standard error, as text; a number alone without."""
-    mean, error = mean_and_error(numbers)
-    return f"{mean:.{digits}f}" if np.isnan(error) else f"{mean:.{digits}f} ± {error:.{digits}f}"
