@@ -27,8 +27,7 @@ _LONGEST = 1e6  # stands for the infinite length scale of beta = 0
 
 def _dhbp(beta: float, coupling: str) -> DHBP:
     """Return a dHBP whose mass and concentrations are learned."""
-    concentrations = {"c0": CONCENTRATION, "c1": CONCENTRATION}
-    return DHBP(Exponential(beta), gamma=MASS, **concentrations, sequential=True, coupling=coupling)
+    return DHBP(Exponential(beta), gamma=MASS, c0=CONCENTRATION, c1=CONCENTRATION, sequential=True, coupling=coupling)
 
 
 def _dibp(length_scale: float) -> DIBP:
