@@ -23,6 +23,9 @@ NAMES = (
     "sharing-limit",
     "sharing-two-rows",
     "eeg",
+    "eeg-hard",
+    "synthetic",
+    "beyond",
 )
 
 
