@@ -1,7 +1,7 @@
 """Three rows of data under a prior whose posterior the references enumerate, perhaps as a mixture over hidden things.
 
-What chains are compared in is the same for all priors: the number of features, shared ones, singletons, entries that are
-missing, the mass, and whatever a prior adds. Numbers are judged as in `posterior_laws`.
+What chains are compared in is the same for all priors: the number of features, shared ones, singletons, entries that
+are missing, the mass, and whatever a prior adds. Numbers are judged as in `posterior_laws`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Enumerated:
         """Exact expectations of what this prior adds, by name."""
         return {}
 
-    def hidden_observed(self, state):
+    def hidden_observed(self, state):  # noqa: ARG002
         """The same numbers of a state."""
         return []
 

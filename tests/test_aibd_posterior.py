@@ -24,9 +24,10 @@ class Attracted(Enumerated):
     """Three rows of data under an AIBD."""
 
     permutation: str = "rows"
+    beta: float = 1.3
 
     def prior(self, mass):
-        return AIBD(Exponential(1.3), alpha=mass, permutation=self.permutation)
+        return AIBD(Exponential(self.beta), alpha=mass, permutation=self.permutation)
 
     @property
     def orders(self):
@@ -34,7 +35,7 @@ class Attracted(Enumerated):
 
     @cached_property
     def exact(self):
-        L = np.exp(-1.3 * decay.distances(T[: self.n_rows]))
+        L = np.exp(-self.beta * decay.distances(T[: self.n_rows]))
         rates = [aibd.pattern_rates(L, order) for order in self.orders]
         return self.mixture(np.zeros(len(rates)), rates)
 
