@@ -62,8 +62,8 @@ def _missing(study: Study) -> None:
     study.say(
         f"{effort[0]} iterations, then {effort[1]} draws, one chain; decays (of time or space), masses and scales are "
         "learned. ± one standard error over sequences, or over random holes in the same table; the published hold-out "
-        f"of the soil data is one and has none. {' and '.join(COSTLY)} are run on the small tables only; dynamic factors "
-        "need rows in time; a dash is for what is not run."
+        f"of the soil data is one and has none. {' and '.join(COSTLY)} are run on the small tables only; dynamic "
+        "factors need rows in time; a dash is for what is not run."
     )
     rows = []
     for table, pattern, repeats in kinds:
@@ -127,8 +127,8 @@ def _labels(study: Study) -> None:
                 rows.append({"features": of, "dimension": dimension, "balanced accuracy": comparing.shown(values)})
     study.say(
         f"Balanced accuracy for twelve actions, from {splits} random five-fold splits of blocks of 3 seconds; ± one "
-        f"standard error over {repeats} chains (1/12 is chance). Features of all rows are found without labels, those of "
-        "held-out rows included."
+        f"standard error over {repeats} chains (1/12 is chance). Features of all rows are found without labels, those "
+        "of held-out rows included."
     )
     study.table("actions", rows)
     if not study.quick:

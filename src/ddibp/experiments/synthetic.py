@@ -42,8 +42,8 @@ def run(study: Study) -> None:
     usual = [row for row in found if row["draws"] == effort[1]]
     study.say(
         f"{seeds} tables of each kind, with decays, masses and scales learned under every prior; {effort[0]} "
-        f"iterations, then {effort[1]} draws, one chain. ± one standard error over tables. Dynamic factors take the rows "
-        "as equally spaced. A method that is not run has its package missing."
+        f"iterations, then {effort[1]} draws, one chain. ± one standard error over tables. Dynamic factors take the "
+        "rows as equally spaced. A method that is not run has its package missing."
     )
     rows = []
     for name in (*ours, *others):
