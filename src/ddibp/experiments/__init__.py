@@ -22,6 +22,7 @@ NAMES = (
     "decays",
     "sharing-limit",
     "sharing-two-rows",
+    "alzheimers",
     "eeg",
     "eeg-hard",
     "synthetic",
