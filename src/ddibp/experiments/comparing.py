@@ -103,9 +103,8 @@ def leaders(
         {"method": other, key: pattern},
     )
     figures = [float(np.mean(roots(found, method=name, **{key: pattern}))) for name in (one, other)]
-    verdict = (
-        "no clear difference" if not abs(mean) > 2.0 * error else "features lose" if mean > 0.0 else "features win"
-    )
-    return (
-        f"{pattern}: {one} ({figures[0]:.3f}) against {other} ({figures[1]:.3f}), {mean:+.3f} ± {error:.3f}: {verdict}"
-    )
+    text = f"{pattern}: {one} ({figures[0]:.3f}) against {other} ({figures[1]:.3f}), {mean:+.3f}"
+    if np.isnan(error):
+        return text
+    verdict = "no clear difference" if abs(mean) <= 2.0 * error else "features lose" if mean > 0.0 else "features win"
+    return f"{text} ± {error:.3f}: {verdict}"

@@ -138,7 +138,7 @@ def _against_beta(study: Study, found: Sequence[dict[str, Any]]) -> None:
 def _all_methods(study: Study, found: Sequence[dict[str, Any]], others: Sequence[str]) -> None:
     """Tabulate all methods; decays are learned where that is affordable."""
     ours = [("dd-IBP", None), ("IBP", None), ("dHBP", None), *((name, MIDDLE) for name in SLOW)]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, beta in [*ours, *((name, None) for name in others)]:
         one = {"method": name, "beta": beta}
         error = comparing.values(found, "squared error", **one)

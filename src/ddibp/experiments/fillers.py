@@ -72,7 +72,7 @@ def fill(method: Method, X: FloatArray, t: FloatArray, rng: np.random.Generator)
     center, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     found = method((X - center) / scale, np.asarray(t, dtype=float), rng)
-    tables = {
+    tables: dict[str, Any] = {
         name: None if values is None else np.where(missing, values * scale + center, X)
         for name, values in found._asdict().items()
         if name not in ("sd", "facts")
@@ -80,7 +80,7 @@ def fill(method: Method, X: FloatArray, t: FloatArray, rng: np.random.Generator)
     sd = None if found.sd is None else np.where(missing, found.sd * scale, 0.0)
     if sd is not None and tables["low"] is None:
         tables |= {"low": tables["mean"] - _NORMAL * sd, "high": tables["mean"] + _NORMAL * sd}
-    return Filled(**tables, sd=sd, facts=found.facts)  # type: ignore[arg-type]
+    return Filled(**tables, sd=sd, facts=found.facts)
 
 
 def score(filled: Filled, truth: FloatArray, hidden: BoolArray, unit: FloatArray) -> dict[str, float]:

@@ -54,7 +54,7 @@ def _features(
 
     given = {} if method == "IBP" else {"sequential": True}
     prior = learned_prior(holes.LEARNED[method], t, given, groups) if given else learned_prior("ibp", None, {})
-    covariates = {"covariates": t, "groups": groups} if prior.takes_covariates else {}
+    covariates: dict[str, Any] = {"covariates": t, "groups": groups} if prior.takes_covariates else {}
     posterior = sample_posterior(
         prior, LinearGaussian(), X, **covariates, draws=draws, tune=tune, chains=1, n_jobs=1, seed=seed, progress=False
     )
