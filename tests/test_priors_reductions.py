@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import betaln
+from scipy.special import betaln, digamma, polygamma
 
 from ddibp import DHBP, IBP, Constant, Exponential, sharing
+from ddibp.priors import _dish_kernels
 from laws_of_tests import assert_law
 from reference.dhbp import rates_given
 from reference.links import patterns
@@ -67,6 +68,17 @@ def test_rates_given_lenders_are_those_of_the_reference(c0, c1):
         assert process.unit_total == pytest.approx(sum(expected.values()), rel=1e-10)
         singles = [expected[tuple(int(i == j) for j in range(4))] for i in range(4)]
         assert_allclose(process.singleton_rates, singles, rtol=1e-9)
+
+
+def test_base_probabilities_that_round_to_one_keep_their_distance_from_it(rng):
+    """With c0 = 0.01, a column that all rows have has p ~ Beta(4, 0.01), which nearly always rounds to 1."""
+    n, c0 = 4000, 0.01
+    columns, lenders = np.ones((n, 4), np.uint8), np.tile(np.arange(4, dtype=np.int32), (n, 1))
+    atoms, log_rest = _dish_kernels.draw_atoms(rng, columns, lenders, c0, 0.7)
+    assert np.mean(atoms == 1.0) > 0.5
+    expected, variance = digamma(c0) - digamma(4.0 + c0), polygamma(1, c0) - polygamma(1, 4.0 + c0)
+    assert abs(log_rest.mean() - expected) < 4.5 * np.sqrt(variance / n)  # false alarms: 7e-6
+    assert_allclose(np.exp(log_rest[atoms < 0.9]), 1.0 - atoms[atoms < 0.9], rtol=1e-10)
 
 
 @pytest.mark.parametrize("coupling, n_peaks", [("customer", 2), ("dish", 1)])

@@ -224,6 +224,13 @@ def tables(z: Any, value: int, lenders: Any, c1: float, law: Any) -> int:
 @kernel
 def draw_atom(rng: Any, z: Any, lenders: Any, c0: float, c1: float) -> float:
     r"""Draw p given a column: a mixture of Beta(t, c0 + u) over the powers t of p and u of 1 - p in its terms."""
+    t, u = draw_powers(rng, z, lenders, c0, c1)
+    return rng.beta(float(t), c0 + u)
+
+
+@kernel
+def draw_powers(rng: Any, z: Any, lenders: Any, c0: float, c1: float) -> Any:
+    """Draw the powers t and u of this mixture."""
     on, off = np.empty(z.size + 1), np.empty(z.size + 1)
     n_on, n_off = tables(z, 1, lenders, c1, on), tables(z, 0, lenders, c1, off)
     lg_t, lg_u, lg_sum = np.empty(n_on), np.empty(n_off), np.empty(n_on + n_off)
@@ -251,7 +258,7 @@ def draw_atom(rng: Any, z: Any, lenders: Any, c0: float, c1: float) -> float:
             if on[t] * off[u] > 0.0 and left > 0.0:
                 chosen_t, chosen_u = t, u
                 left -= on[t] * off[u] * np.exp(lg_t[t] + lg_u[u] - lg_sum[t + u] - top)
-    return rng.beta(float(chosen_t), c0 + chosen_u)
+    return chosen_t, chosen_u
 
 
 @kernel

@@ -126,9 +126,10 @@ class DishProcess(MarkedProcess):
         """Yield the log density of all dishes above the truncation as a function of the parameters."""
         K, rng = state.n_features, state.rng
         least = 1e-9 / self.n_rows
-        taken = kernels.draw_atoms(rng, state.lik.z[:K], state.links[:K], self.c0, self.c1)
+        taken, log_rest = kernels.draw_atoms(rng, state.lik.z[:K], state.links[:K], self.c0, self.c1)
         vacant, vacant_lenders = self._vacant_dishes(state.alpha, least, rng)
         atoms = np.concatenate([np.maximum(taken, least), vacant])
+        log_rests = float(log_rest.sum() + np.log1p(-vacant).sum())
         columns = np.concatenate([state.lik.z[:K], np.zeros((vacant.size, self.n_rows), np.uint8)])
         lenders = np.concatenate([state.links[:K], vacant_lenders])
         row = np.tile(np.arange(self.n_rows), len(lenders))
@@ -136,7 +137,7 @@ class DishProcess(MarkedProcess):
         def density(parameters: Mapping[str, float]) -> float:
             process = make(parameters)
             c0, c1 = process.c0, process.c1
-            total = float(atoms.size * math.log(c0) + (c0 - 1.0) * np.log1p(-atoms).sum())
+            total = float(atoms.size * math.log(c0) + (c0 - 1.0) * log_rests)
             total -= state.alpha * c0 * _above(least, c0)
             total += sum(kernels.log_urns(*dish, c1) for dish in zip(columns, lenders, atoms, strict=True))
             if set(parameters) <= {"c0", "c1"}:

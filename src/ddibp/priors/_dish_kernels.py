@@ -13,7 +13,7 @@ import numpy as np
 
 from ddibp._kernel import kernel
 from ddibp.moves.evidence import Evidence, Gaussian, apply, change_row, clear, commit, prepare, switched
-from ddibp.priors._borrowing_kernels import coin, draw_atom, learn
+from ddibp.priors._borrowing_kernels import coin, draw_atom, draw_powers, learn
 
 _CAP = 30.0
 
@@ -155,11 +155,20 @@ def grow(rng: Any, z: Any, lenders: Any, row: int, given: bool, p: float, c1: fl
 
 @kernel
 def draw_atoms(rng: Any, columns: Any, lenders: Any, c0: float, c1: float) -> Any:
-    """Draw the base probability of every column given its features and lenders."""
-    atoms = np.empty(len(columns))
+    """Draw p of every column given its features and lenders; return p and log(1 - p), also where p rounds to 1."""
+    atoms, log_rest = np.empty(len(columns)), np.empty(len(columns))
     for k in range(atoms.size):
-        atoms[k] = draw_atom(rng, columns[k], lenders[k], c0, c1)
-    return atoms
+        t, u = draw_powers(rng, columns[k], lenders[k], c0, c1)
+        a, log_b = rng.standard_gamma(float(t)), log_gamma_variate(rng, c0 + u)
+        atoms[k] = a / (a + np.exp(log_b))
+        log_rest[k] = log_b - np.log(a + np.exp(log_b))
+    return atoms, log_rest
+
+
+@kernel
+def log_gamma_variate(rng: Any, shape: float) -> float:
+    """Draw the log of a gamma variate: however small the shape, it does not underflow."""
+    return np.log(rng.standard_gamma(shape + 1.0)) + np.log(1.0 - rng.random()) / shape
 
 
 @kernel

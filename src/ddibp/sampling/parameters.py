@@ -137,7 +137,10 @@ def slice_parameters(sampler: PosteriorSampler, state: ChainState) -> tuple[int,
                 value = math.exp(log_value)
                 if not 1e-12 < value < 1e12:
                     return -math.inf
-                return density({**state.parameters, name: value}) + prior.logpdf(value) + log_value
+                try:
+                    return density({**state.parameters, name: value}) + prior.logpdf(value) + log_value
+                except np.linalg.LinAlgError:  # correlations that are singular to rounding
+                    return -math.inf
 
             log_value, _ = slice_sample(state.rng, along, math.log(state.parameters[name]))
             state.parameters[name] = math.exp(log_value)
