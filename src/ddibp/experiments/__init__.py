@@ -23,6 +23,8 @@ NAMES = (
     "sharing-limit",
     "sharing-two-rows",
     "alzheimers",
+    "traces",
+    "beta-zero",
     "eeg",
     "eeg-hard",
     "synthetic",

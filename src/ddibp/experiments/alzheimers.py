@@ -32,7 +32,7 @@ Judged = dict[tuple[str, float], FloatArray]  # kind of split and C: AUC by rest
 TITLE = "Alzheimer's disease from brain regions: AUC"
 BETAS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
 BETAS_OF_OTHERS = (0.1, 1.0)
-RESTARTS, ITERATIONS, THIN = 5, 500, 5
+RESTARTS, ITERATIONS, THIN = 5, 200, 5
 SPLITS = 100
 RANDOM, APART = "random halves", "people apart"
 PAPER_C, USUAL_C = 1e6, 1.0
@@ -199,7 +199,7 @@ def _of_features(label: str, found: list[dict[str, Any]], table: Table) -> dict[
         "model": label,
         "features": float(np.mean([fit["mean n_features"] for fit in found])),
         "noise": float(np.mean([fit["mean sigma_x"] for fit in found])),
-        "best log joint": float(np.mean([fit["log_joint"] for fit in found])),
+        "best log joint": round(np.mean([fit["log_joint"] for fit in found])),
         "cosine, one person": float(alike[same & apart].mean()),
         "cosine, others within 3 years": float(alike[~same & near].mean()),
         "cosine, others": float(alike[~same & ~near].mean()),

@@ -72,17 +72,20 @@ def run(
     thin: int = 1,
     start: str = "data",
     removed: float = 0.0,
+    removal: int = 0,
 ) -> Any:
-    """Return the posterior of one chain, and the entries that were removed at random before (a share of all)."""
+    """Return the posterior of one chain, and the entries that were removed before.
+
+    ``removed`` is their share, at random; ``removal`` numbers the ways of removing, whatever the chain's seed is.
+    """
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     from ddibp import sample_posterior
     from ddibp.experiments import models
 
     found = table(data)
-    hole, chain = (np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, i)) for i in range(2))
     X = found.X.copy()
-    holes = np.random.default_rng(hole).random(X.shape) < removed
+    holes = np.random.default_rng(removal).random(X.shape) < removed
     X[holes] = np.nan
     with threadpool_limits(1):
         posterior = sample_posterior(
@@ -94,7 +97,7 @@ def run(
             tune=tune,
             chains=1,
             thin=thin,
-            seed=chain,
+            seed=seed,
             start=start,
             progress=False,
         )
@@ -125,10 +128,12 @@ def trace(
     thin: int = 1,
     start: str = "data",
     removed: float = 0.0,
+    removal: int = 0,
     **_: Any,
 ) -> dict[str, Any]:
     """Return the numbers of every kept draw, the best draw's features, and the error of removed entries."""
-    found, holes = run(data, prior, seed, iterations=iterations, tune=tune, thin=thin, start=start, removed=removed)
+    length = {"iterations": iterations, "tune": tune, "thin": thin}
+    found, holes = run(data, prior, seed, **length, start=start, removed=removed, removal=removal)
     error = float("nan")
     if holes.any():
         error = float(np.sqrt(np.mean((found.completed() - table(data).X)[holes] ** 2)))
