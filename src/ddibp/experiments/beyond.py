@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from ddibp.experiments.study import Study
 
 TITLE = "Beyond the paper's data"
-EFFORT = 50, 70
+EFFORT = 40, 60
 OURS = ("dd-IBP", "IBP", "dHBP", "AIBD", "dIBP")
 COSTLY = ("AIBD", "dIBP")
 CASES = (
-    ("motion capture", "10 % at random", 4),
-    ("motion capture", "a stretch of a channel", 4),
-    ("sea temperature", "10 % at random", 6),
-    ("sea temperature", "whole rows", 6),
-    ("state incomes", "10 % at random", 6),
-    ("state incomes", "whole rows", 6),
+    ("motion capture", "10 % at random", 3),
+    ("motion capture", "a stretch of a channel", 3),
+    ("sea temperature", "10 % at random", 4),
+    ("sea temperature", "whole rows", 4),
+    ("state incomes", "10 % at random", 4),
+    ("state incomes", "whole rows", 4),
     ("soil metals", "cadmium held out", 1),
     ("soil metals", "places held out", 1),
 )

@@ -25,7 +25,7 @@ OURS, SLOW = ("dd-IBP", "IBP", "dHBP"), ("dHBP, dish", "dIBP", "AIBD", "extra tr
 
 def run(study: Study) -> None:
     """Fill, tabulate and draw."""
-    pieces, effort = (1, (10, 10)) if study.quick else (4, EFFORT)
+    pieces, effort = (1, (10, 10)) if study.quick else (3, EFFORT)
     patterns = PATTERNS[1:3] if study.quick else PATTERNS
     cases = [("EEG", 10 + piece, pattern, 0, effort) for pattern in patterns for piece in range(pieces)]
     others = list(fillers.others())
@@ -34,11 +34,11 @@ def run(study: Study) -> None:
     fast = [(name, None) for name in (*OURS, *others) if name not in SLOW]
     tasks = comparing.tasks(study, fast, cases)
     slow = [name for name in SLOW if name in others or (name not in fillers.others() and not study.quick)]
-    tasks += comparing.tasks(study, [(name, None) for name in slow], [case for case in cases if case[1] < 12])
+    tasks += comparing.tasks(study, [(name, None) for name in slow], [case for case in cases if case[1] < 11])
     found = study.map(holes.attempt, tasks)
     names = [*OURS, *(name for name in SLOW[:3] if name in slow), *others]
     study.say(
-        f"{pieces} pieces for every pattern, other ones than in `eeg` (two for {', '.join(slow) or 'slow methods'}); "
+        f"{pieces} pieces for every pattern, other ones than in `eeg` (one for {', '.join(slow) or 'slow methods'}); "
         f"{effort[0]} iterations, then {effort[1]} draws, one chain. ± one standard error over pieces. Whether 90 % "
         "intervals hold is listed pattern by pattern; methods without intervals have no entry."
     )

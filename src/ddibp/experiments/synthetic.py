@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TITLE = "Every way to fill holes, on a synthetic table"
 PATTERN = "20 % and a block"
-EFFORT, LONG, SHORT = (150, 150), (600, 600), (50, 50)
+EFFORT, LONG, SHORT = (100, 100), (400, 400), (25, 25)
 OURS = ("dd-IBP", "IBP", "dHBP", "dHBP, dish", "dIBP", "AIBD")
 QUICK = ("column mean", "linear interpolation", "Bayesian ridge, with t")
 
