@@ -457,7 +457,7 @@ def test_a_fixed_decay_is_drawn_as_it_is(ax):
     fixed = make_posterior(5, 1, 1, prior=DDIBP(Window(2.0), sequential=True))
     plots.decay_posterior(fixed, ax=ax)
     assert len(ax.lines) == 1
-    with pytest.raises(ValueError, match="prior with a decay; IBP"):
+    with pytest.raises(ValueError, match="prior with a decay or a named kernel; IBP"):
         plots.decay_posterior(make_posterior(5, 1, 1, prior=IBP(Gamma())))
 
 

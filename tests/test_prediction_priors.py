@@ -136,9 +136,17 @@ def test_a_dibp_row_has_gaussian_values_given_those_of_others(rng):
         np.testing.assert_allclose(found.p[i], ndtr((marks[:, 0] - marks[:, 1:] @ gain) / sd), rtol=1e-10)
 
 
+def test_a_dibp_row_beside_a_fitted_one_may_be_certain():
+    marks = np.array([[9.0, -9.0, -9.0], [-9.0, 9.0, 9.0]])
+    prior = DIBP("matern32", nugget=1e-6)
+    found = inherit(prior, {"alpha": 1.0}, {"marks": marks}, Z=np.array([[1, 0], [1, 0]], bool), new=T[:1])
+    assert 1.0 - 1e-9 < found.p[0, 0] < 1.0
+    assert found.p[0, 1] < 1e-9
+
+
 @pytest.mark.parametrize("t", [1.1, 1.5, 9.0])
 def test_fresh_dishes_of_a_dibp_row(t):
-    """512 draws of the fitted values: an error of some 3 %."""
+    """256 draws of the fitted values: an error of some 3 %."""
     prior = DIBP("matern32", length_scale=1.2, variance=2.0, nugget=0.3)
     found = inherit(prior, {"alpha": 1.3}, {"marks": np.zeros((0, 3))}, Z=np.zeros((2, 0), bool), new=np.array([t]))
     assert found.rate[0] == pytest.approx(dibp.pattern_rates(correlations(t, 2), alpha=1.3)[0, 0, 1], rel=0.05)

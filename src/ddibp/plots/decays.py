@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ddibp import _check
 from ddibp.plots import _axes
+from ddibp.plots._falling import falling, name_of
 from ddibp.proximity import as_decay
 
 if TYPE_CHECKING:
@@ -42,12 +43,15 @@ def decay(decay: Any, *, max_distance: float | None = None, ax: Axes | None = No
     >>> print(ax.get_xlim()[1])
     2.5
     """
-    f = as_decay(decay)
+    return _draw(as_decay(decay), max_distance, ax)
+
+
+def _draw(f: Any, max_distance: float | None, ax: Axes | None) -> Axes:
     max_distance = _check_distance(max_distance, f)
     d = _grid(f, max_distance)
     ax = ax or _axes.new_axes()
     ax.plot(d, f(d), color=_axes.DARK, lw=2.0)
-    _label(ax, max_distance)
+    _label(ax, f, max_distance)
     return ax
 
 
@@ -56,10 +60,12 @@ def decay_posterior(
 ) -> Axes:
     """Draw what the posterior knows of the decay: median, a central band, some draws, and the curve assumed at first.
 
+    Of a dIBP, which has no decay, that is the correlation of the Gaussian values of two rows against their distance.
+
     Parameters
     ----------
     posterior : Posterior
-        One whose prior has a decay. If none of its parameters was learned, the decay is drawn as it is.
+        One whose prior has a decay, or a kernel by name. If no parameter was learned, the curve is drawn as it is.
     max_distance : float, optional
         Where the curves end; by default a little beyond where the decay of median parameters has fallen to 0.01.
     probability : float, optional
@@ -81,11 +87,11 @@ def decay_posterior(
     """
     posterior = _axes.require_posterior(posterior)
     probability = _check.number("probability", probability, low=0.0, high=1.0)
-    f = getattr(posterior.prior, "decay", None)
+    f = falling(posterior.prior)
     if f is None:
-        raise ValueError(f"posterior must be of a prior with a decay; {posterior.prior!r} has none.")
+        raise ValueError(f"posterior must be of a prior with a decay or a named kernel; {posterior.prior!r} has none.")
     if not getattr(f, "learned", {}):
-        return decay(f, max_distance=max_distance, ax=ax)
+        return _draw(f if name_of(f) == "correlation" else as_decay(f), max_distance, ax)
     found = curves(posterior, max_distance, probability)
     d = found.distances
 
@@ -97,13 +103,13 @@ def decay_posterior(
     some[0].set_label("draws")
     (line,) = ax.plot(d, found.median, color=_axes.DARK, lw=2.2, label="posterior median")
     (assumed,) = ax.plot(d, found.assumed, color="black", lw=1.2, ls="--", label="at the prior mean")
-    _label(ax, float(d[-1]))
+    _label(ax, f, float(d[-1]))
     ax.legend(handles=[line, band, some[0], assumed], frameon=False)
     return ax
 
 
 class Curves(NamedTuple):
-    """Decays of draws at some distances: quantiles, a few of them, and the decay at the mean of its prior."""
+    """Curves of draws at some distances: quantiles, a few of them, and the curve at the mean of the priors."""
 
     distances: FloatArray
     low: FloatArray
@@ -114,8 +120,8 @@ class Curves(NamedTuple):
 
 
 def curves(posterior: Posterior, max_distance: float | None, probability: float) -> Curves:
-    """Return what draws say of a decay with learned parameters."""
-    f = posterior.prior.decay
+    """Return what draws say of a decay, or a correlation, with learned parameters."""
+    f = falling(posterior.prior)
     draws = {name: posterior.data["posterior"][name].to_numpy().ravel() for name in f.learned}
     n_draws = len(next(iter(draws.values())))
     medians = f.set_params(**{name: float(np.median(x)) for name, x in draws.items()})
@@ -142,5 +148,6 @@ def _grid(f: Any, max_distance: float) -> FloatArray:
     return d
 
 
-def _label(ax: Axes, max_distance: float) -> None:
-    ax.set(xlabel="distance $d$", ylabel="decay $f(d)$", xlim=(0.0, max_distance), ylim=(0.0, 1.05))
+def _label(ax: Axes, f: Any, max_distance: float) -> None:
+    said = "correlation" if name_of(f) == "correlation" else "decay $f(d)$"
+    ax.set(xlabel="distance $d$", ylabel=said, xlim=(0.0, max_distance), ylim=(0.0, 1.05))

@@ -10,7 +10,7 @@ values: dishes whose weight b lies between :math:`\Phi(h_*)` and :math:`\Phi(M)`
 .. math:: E[(\log \Phi(M) - \log \Phi(h_*))_+]
           = \int_{-\infty}^M \frac{\phi(x)}{\Phi(x)} \Phi\Bigl(\frac{x - c^T C^{-1} h}{s}\Bigr) dx
 
-is an integral of Gauss and Legendre; over the fitted values this is averaged over 512 draws, which use the same random
+is an integral of Gauss and Legendre; over the fitted values this is averaged over 256 draws, which use the same random
 numbers for every row and draw.
 """
 
@@ -30,9 +30,10 @@ from ddibp.priors._newcomers import BoolArray, Extras, FloatArray, Inheritance, 
 if TYPE_CHECKING:
     from ddibp.priors.dibp import DIBP
 
-_DRAWS = 512
-_NODES = 16
-_FAR = 6.0  # standard deviations beyond which the normal law is 0 or 1
+_DRAWS = 256
+_NODES = 10
+_FAR = 5.0  # standard deviations beyond which the normal law is 0 or 1
+_LARGEST = 1.0 - 1e-12  # sums over features need odds
 _NUMBERS_AT_ONCE = 2_000_000
 _ROOT = math.sqrt(0.5)
 
@@ -54,7 +55,8 @@ class LatentNewcomers:
         marks = np.asarray(kept(extras, "marks"), dtype=np.float64)
         factor, loadings, sd, rate = self._given(numbers)
         mean = loadings @ solve_triangular(factor, marks[:, 1:].T, lower=True)
-        return Inheritance.plain(ndtr((marks[:, 0] - mean) / sd[:, None]), numbers["alpha"] * rate)
+        p = np.minimum(ndtr((marks[:, 0] - mean) / sd[:, None]), _LARGEST)
+        return Inheritance.plain(p, numbers["alpha"] * rate)
 
     def _given(self, numbers: Numbers) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         r"""Return a factor L of C, :math:`c^T L^{-T}`, s, and the rates of fresh features at mass 1."""
@@ -105,16 +107,16 @@ def _average_gaps(least: Any, means: Any, sd: Any, x: Any, weights: Any, rates: 
         total = 0.0
         for d in range(least.size):
             m, s = means[i, d], sd[i]
+            if least[d] < m - _FAR * s:
+                continue
             end = min(least[d], m + _FAR * s)
             if least[d] > end:
                 total += log_cdf(least[d]) - log_cdf(end)
-            start = min(m, end) - _FAR * s
+            start = m - _FAR * s
             half = 0.5 * (end - start)
             for q in range(x.size):
                 point = start + half * (1.0 + x[q])
-                inner = math.erfc(-(point - m) / s * _ROOT)
-                if inner > 0.0:
-                    total += half * weights[q] * 0.5 * inner * _hazard(point)
+                total += half * weights[q] * 0.5 * math.erfc((m - point) / s * _ROOT) * _hazard(point)
         rates[i] = total / least.size
 
 

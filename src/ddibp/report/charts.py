@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ddibp.plots._falling import falling, name_of
 from ddibp.plots.decays import curves
 from ddibp.report.labels import figure
 from ddibp.report.model import specification
@@ -67,9 +68,9 @@ def _ticks(end: float) -> list[float]:
 
 
 def decay(posterior: Posterior, probability: float) -> dict[str, Any] | None:
-    """Return the curves of a learned decay; None if there is none."""
-    learned = getattr(getattr(specification(posterior, "prior"), "decay", None), "learned", {})
-    if not learned:
+    """Return the curves of a decay, or of a correlation, with learned parameters; None if there is none."""
+    f = falling(specification(posterior, "prior"))
+    if not getattr(f, "learned", {}):
         return None
     found = curves(posterior, None, probability)
     width, height = _DECAY
@@ -87,5 +88,7 @@ def decay(posterior: Posterior, probability: float) -> dict[str, Any] | None:
         "median": points(across, median),
         "assumed": points(across, assumed),
         "ticks": [(f"{width * value / d[-1]:.4g}", figure(value)) for value in _ticks(float(d[-1]))],
+        "name": name_of(f),
+        "what": "correlation of the Gaussian values of rows" if name_of(f) == "correlation" else "inclination to share",
         "half": figure(found.distances[crossing[0]], 2) if len(crossing) else None,
     }

@@ -30,7 +30,12 @@ _SYMBOLS = {
     "alpha": ("α", "mass: how many features there are"),
     "beta": ("β", "decay: how fast sharing falls with distance"),
     "nu": ("ν", "decay: how far sharing reaches"),
-    "gamma": ("γ", "mass"),
+    "gamma": ("γ", "mass: how many features there are"),
+    "c0": ("c₀", "concentration of the base measure"),
+    "c1": ("c₁", "concentration of the rows' own measures"),
+    "length_scale": ("ℓ", "distance over which rows resemble each other"),
+    "variance": ("variance", "of the smooth part of the Gaussian values"),
+    "nugget": ("nugget", "variance that a row has to itself"),
     "sigma_x": ("σ_x", "standard deviation of the noise"),
     "sigma_w": ("σ_w", "standard deviation of the weights"),
     "n_features": ("K", "number of features"),
@@ -60,6 +65,7 @@ def facts(posterior: Posterior, labels: Labels) -> list[tuple[str, str]]:
     n, M = posterior.observed.shape
     holes = int(posterior.missing.sum())
     share = f" ({100 * holes / max(n * M, 1):.2g} %)" if holes else ""
+    prior, likelihood = (specification(posterior, part) for part in ("prior", "likelihood"))
     found = [("Data", f"{n:,} rows × {M:,} columns, {f'{holes:,}' if holes else 'no'} entries missing{share}")]
     if labels.center.any() or (labels.scale != 1.0).any():
         found.append(
@@ -68,17 +74,37 @@ def facts(posterior: Posterior, labels: Labels) -> list[tuple[str, str]]:
     for name, t in labels.covariates:
         found.append(("Covariate", f"{name}, from {figure(t.min(), 6)} to {figure(t.max(), 6)}"))
     if "groups" in posterior.context:
-        found.append(("Groups", f"{len(np.unique(posterior.context['groups'])):,}, which share no features"))
-    prior, likelihood = (specification(posterior, part) for part in ("prior", "likelihood"))
+        apart = "are independent" if hasattr(prior, "kernel") else "share no features"
+        found.append(("Groups", f"{len(np.unique(posterior.context['groups'])):,}, which {apart}"))
     found.append(("Prior", _headline(prior, posterior.settings.get("prior"))))
     decay = getattr(prior, "decay", None)
     if decay is not None:
         formula = _DECAYS.get(type(decay).__name__, "")
         found.append(("Decay", f"{type(decay).__name__}{f': {formula}' if formula else ''}"))
-        order = "rows link to earlier rows only" if getattr(prior, "sequential", False) else "rows link both ways"
-        found.append(("Order", order))
+        found.append(("Order", _order(prior)))
+    if hasattr(prior, "coupling"):
+        found.append(("Lenders", _lenders(posterior, prior.coupling)))
+    if hasattr(prior, "kernel"):
+        found.append(("Kernel", str(prior.kernel)))
     found.append(("Likelihood", _headline(likelihood, posterior.settings.get("likelihood"))))
     return found
+
+
+def _order(prior: Any) -> str:
+    if hasattr(prior, "permutation"):
+        return "rows arrive " + ("as they stand" if prior.permutation == "rows" else "in an order that is not known")
+    verb, source = ("borrow", "from") if hasattr(prior, "coupling") else ("link", "to")
+    earlier = getattr(prior, "sequential", False)
+    return f"rows {verb} {source} earlier rows only" if earlier else f"rows {verb} both ways"
+
+
+def _lenders(posterior: Posterior, coupling: str) -> str:
+    """Return how many lenders a row has, and how many rows lend in the best draw, where that is known."""
+    if coupling == "dish":
+        return "one for every feature of a row"
+    lenders = posterior.map().extras.get("lenders")
+    known = "" if lenders is None else f"; in the best draw, {len(np.unique(lenders)):,} rows lend"
+    return f"one for all features of a row{known}"
 
 
 def parameters(posterior: Posterior, probability: float) -> list[dict[str, str]]:
