@@ -25,6 +25,7 @@ NAMES = (
     "alzheimers",
     "traces",
     "beta-zero",
+    "costs",
     "eeg",
     "eeg-hard",
     "synthetic",
