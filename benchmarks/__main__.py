@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
+import shutil
 import sys
 import time
 from types import ModuleType
@@ -21,11 +23,25 @@ Measured with {versions}. Shared machines are noisy: read ratios, not digits. Ti
 are processor time, which is the wall clock's on a machine that does nothing else.
 """
 PAGE = ROOT / "docs" / "benchmarks.md"
+KEPT = ROOT / ".bench"
 MODULES = (ground, speed, mixing, priors, start)
 
 
 def measure(module: ModuleType, name: str) -> Rows:
-    """Return what one case finds in a fresh process."""
+    """Return what one case finds in a fresh process.
+
+    A whole run keeps every case until its page is written, so that an interrupted one goes on where it was.
+    """
+    kept = KEPT / f"{name}.json"
+    if kept.exists():
+        return json.loads(kept.read_text())
+    found = _measure(module, name)
+    if KEPT.exists():
+        kept.write_text(json.dumps(found))
+    return found
+
+
+def _measure(module: ModuleType, name: str) -> Rows:
     code = f"import json; from {module.__name__} import CASES; print(json.dumps(CASES[{name!r}]()))"
     for _ in range(getattr(module, "RUNS_FIRST", 0)):
         run_python(code)
@@ -54,6 +70,8 @@ def main() -> None:
     if unknown:
         sys.exit(f"unknown case {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     names = set(sys.argv[1:] or known)
+    if not sys.argv[1:]:
+        KEPT.mkdir(exist_ok=True)
     texts = [text for module in MODULES for text in sections(module, names)]
     print("\n".join(texts))
     if sys.argv[1:]:
@@ -65,6 +83,7 @@ def main() -> None:
     versions = f"Python {platform.python_version()}, NumPy {numpy.__version__}, SciPy {scipy.__version__}, "
     versions += f"Numba {numba.__version__}, {os.cpu_count()} cores, {platform.machine()}"
     PAGE.write_text("\n".join([HEAD.format(versions=versions), *texts]), encoding="utf-8")
+    shutil.rmtree(KEPT)
     print(f"wrote {PAGE.relative_to(ROOT)}")
 
 

@@ -27,7 +27,9 @@ TABLES = {
     "moves": Table(
         "What the moves cost",
         "Nanoseconds per row and feature of one run of each move on the same states, and of a whole sweep of the "
-        "default schedule (mass and noise learned). Best of three averages.",
+        "default schedule (mass and noise learned). Best of three averages. Single-row flips for distances without "
+        "order, by determinants, are cubic in the size of a feature; they are not in the default schedule, and are "
+        "left out where they would take hours.",
     ),
 }
 
@@ -57,12 +59,22 @@ def best_seconds(run: Callable[[Any], Any], rewind: Callable[[int], Any], budget
 
 
 def measure(
-    setting: Setting, n_rows: int, n_features: int = 10, n_outputs: int = 36, budget: float = 0.3, literal: float = 2.0
+    setting: Setting,
+    n_rows: int,
+    n_features: int = 10,
+    n_outputs: int = 36,
+    budget: float = 0.3,
+    literal: float = 2.0,
+    endless: tuple[str, ...] = (),
 ) -> Rows:
-    """Return the rows of one setting and size, with ``budget`` seconds a move, ``literal`` for the reference."""
+    """Return the rows of one setting and size, with ``budget`` seconds a move, ``literal`` for the reference.
+
+    Moves that would take hours are ``endless``, and left out.
+    """
     sampler, state = state_of(setting, n_rows, n_features, n_outputs)
     rewind, visits = rewinder(state), n_rows * n_features
-    costs = {name: 1e9 * best_seconds(move, rewind, budget) / visits for name, move in sampler.moves.items()}
+    timed = {name: move for name, move in sampler.moves.items() if name not in endless}
+    costs = {name: 1e9 * best_seconds(move, rewind, budget) / visits for name, move in timed.items()}
     sweep = 1e9 * best_seconds(sampler.sweep, rewind, budget) / visits
     reference = literal_of(sampler, rewind(0))
     require_same_work(sampler, state, reference)
@@ -82,7 +94,9 @@ def measure(
 
 
 CASES: dict[str, Callable[[], Rows]] = {
-    f"{name}-{n_rows}": functools.partial(measure, setting, n_rows)
+    f"{name}-{n_rows}": functools.partial(
+        measure, setting, n_rows, endless=("flips",) if (name, n_rows) == ("symmetric-dense", 10_000) else ()
+    )
     for name, setting in SETTINGS.items()
     for n_rows in ROWS
 }
