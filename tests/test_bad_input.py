@@ -190,6 +190,8 @@ CASES = [
     Case("a negative rate", f"{FIT} --beta -1 -o run", good),
     Case("a parameter of another decay", f"{FIT} --decay window --beta 1 -o run", good),
     Case("a decay for the IBP", f"{FIT} --prior ibp --decay window -o run", good),
+    Case("an option of another prior", f"{FIT} --prior dibp --c0 2 -o run", good),
+    Case("a published sampler for another prior", f"{FIT} --prior aibd --schedule paper -o run", good),
     Case("no draws", f"{FIT} --draws 0 -o run", good),
     Case("no folder named", FIT, good),
     Case("a file in place of a folder", f"{FIT} -o run", a_file_called_run),

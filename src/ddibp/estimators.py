@@ -308,14 +308,15 @@ class LatentFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FeatureM
     def transform(self, X: Any, covariates: Any = None) -> Any:
         r"""Return the probability of every feature of ``weights_`` in each row.
 
-        Rows count as new, whether they were fitted or not, and each stands alone. A new row may link to fitted rows, of
-        which nothing changes: with :math:`f` the decay at the distances d to the fitted rows, it has feature k with
-        prior probability :math:`p_k = \sum_j f(d_j) z_{jk} / h`, where :math:`h = f(0) + \sum_j f(d_j)`, and
+        Rows count as new, whether they were fitted or not, and each stands alone. Under the dd-IBP, a new row may link
+        to fitted rows, of which nothing changes: with :math:`f` the decay at the distances d to them, it has feature k
+        with prior probability :math:`p_k = \sum_j f(d_j) z_{jk} / h`, where :math:`h = f(0) + \sum_j f(d_j)`, and
         Poisson(:math:`\alpha/h`) features that no fitted row has; what was observed of the row turns that into the
         posterior that is returned. Under a sequential prior, j runs over the fitted rows that are not later. The
         dd-IBP is not marginally invariant (with the new row among the fitted ones these would have had another law), so
         this is a definition; it is the prior's own law for rows that follow the fitted ones of a sequential prior, and
-        for the IBP, where :math:`p_k = m_k/(N + 1)`. See `ddibp.prediction`.
+        for the IBP, where :math:`p_k = m_k/(N + 1)`. Fitted rows stay as they are under the other priors, too:
+        `ddibp.prediction` has their laws.
 
         Parameters
         ----------

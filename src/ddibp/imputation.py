@@ -127,9 +127,9 @@ class LatentFeatureImputer(TransformerMixin, FeatureModel):  # type: ignore[misc
     def transform(self, X: Any, covariates: Any = None) -> Any:
         """Return a table with posterior means in place of what is missing.
 
-        The fitted table itself gets the means over all draws. Any other row counts as new, stands alone, and links to
-        fitted rows of which nothing changes; see `ddibp.prediction`. Its missing entries are averaged over 100 draws,
-        weighted by how well each foresees what was observed of the row.
+        The fitted table itself gets the means over all draws. Any other row counts as new, stands alone, and takes
+        after fitted rows, of which nothing changes; see `ddibp.prediction`. Its missing entries are averaged over 100
+        draws, weighted by how well each foresees what was observed of the row.
 
         Parameters
         ----------

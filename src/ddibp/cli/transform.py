@@ -27,8 +27,9 @@ def transform(run: Path, data: str | None, out: str, binary: bool) -> None:
     """Write the features of new rows, in the columns of the features that RUN has found.
 
     TABLE has the columns of the fitted one; cells may be missing, and so may whole columns of data. A row without any
-    data gets its features from its covariates alone. New rows link to fitted rows only; those of a sequential prior to
-    earlier ones. Without TABLE, the features of the fitted rows are written.
+    data gets its features from its covariates alone. New rows link to fitted rows only (or borrow from them, or arrive
+    after them); those of a sequential prior to earlier ones. Without TABLE, the features of the fitted rows are
+    written.
 
     Every feature is a column of probabilities; features_fresh is the expected number of features that no fitted row
     has.

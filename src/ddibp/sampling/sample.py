@@ -8,14 +8,13 @@ from typing import Any
 from ddibp._random import RandomState
 from ddibp.contract import Schedule
 from ddibp.likelihoods import LinearGaussian
-from ddibp.priors import DDIBP, IBP
 from ddibp.sampling.chains import run
 from ddibp.sampling.posterior import Posterior
 from ddibp.sampling.sampler import PosteriorSampler
 
 
 def sample_posterior(
-    prior: IBP | DDIBP,
+    prior: Any,
     likelihood: LinearGaussian,
     X: Any,
     covariates: Any = None,
@@ -37,8 +36,8 @@ def sample_posterior(
 
     Parameters
     ----------
-    prior : IBP or DDIBP
-        Law of the features Z. A mass or a decay parameter that is given as a `Gamma` is learned.
+    prior : IBP, DDIBP, DHBP, AIBD or DIBP
+        Law of the features Z. A mass or another parameter that is given as a `Gamma` is learned.
     likelihood : LinearGaussian
         Law of the data given Z. A scale that is given as a `Gamma` is learned.
     X : array-like of shape (n_rows, n_outputs)
@@ -46,7 +45,7 @@ def sample_posterior(
     covariates : array-like of shape (n_rows,) or (n_rows, n_columns), or Proximity, optional
         Time, place, age, ... of every row, as for `DDIBP.sample`; the IBP takes none.
     groups : array-like of shape (n_rows,), optional
-        Labels of groups of rows that share no features, such as recording sessions.
+        Labels of groups of rows that share no features, such as recording sessions (that are independent: dIBP).
     draws, tune, chains, thin : int, optional
         Draws to keep of every chain, iterations before the first, number of chains (a restart is a chain), and
         iterations per draw.
@@ -56,7 +55,7 @@ def sample_posterior(
         Chains that run at the same time: threads, or what ``joblib.parallel_config`` says; -1 for all cores.
     schedule : str or list of (str, float), optional
         What an iteration does: moves by name, with how often each runs. ``"default"`` suits nearly all data,
-        ``"paper"`` is the published algorithm (for comparison); see the guide for the moves.
+        ``"paper"`` is the published algorithm of the dd-IBP (for comparison); see the guide for the moves.
     start : {"data", "prior", "empty"}, optional
         Where chains begin: features that follow the data one after the other, a draw of the prior, or no features.
     checkpoint : path, optional

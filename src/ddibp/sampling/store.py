@@ -5,7 +5,8 @@
     manifest.json             what was asked for, with a digest of all that fixes the numbers
     data.npz                  the data, which entries are missing, covariates
     chain-0/state.npz         all that chain 0 needs to go on, and how many parts and draws it accounts for
-    chain-0/part-00000.npz    draws: one array per scalar, n_features, Z as bits one after the other, imputed values
+    chain-0/part-00000.npz    draws: one array per scalar, n_features, Z as bits one after the other, imputed values,
+                              and what new rows inherit by (`ddibp.sampling.extras`)
 
 Every file is written under another name, flushed to disk and moved into place. A part that the state does not account
 for is what a killed run has left; it counts for nothing, and the next part takes its name.
