@@ -250,7 +250,8 @@ def run(
         bars = reporting(progress, [c.sweeps for c in team.chains], tune=tune, goal=tune + draws * thin, thin=thin)
         # No maps of files, which are read-only, in place of arrays; no two chains one after the other as one task.
         options = {"prefer": "threads", "return_as": "generator_unordered", "batch_size": 1, "max_nbytes": None}
-        with interruption.listening(), bars as report, Parallel(n_jobs=n_jobs, **options) as parallel:
+        workers = Parallel(n_jobs=n_jobs, **options)
+        with _one_thread_each(), interruption.listening(), bars as report, workers as parallel:
             while (running := team.running(draws)) and not interruption.requested:
                 tasks = [delayed(_advance)(chain, draws, _BLOCK_SECONDS, interruption) for chain in running]
                 try:
@@ -268,6 +269,18 @@ def run(
     if team.running(draws):
         _tell_of_interruption(team, draws, folder)
     return Posterior(team.store)
+
+
+def _one_thread_each() -> Any:
+    """Return a context in which linear algebra runs in one thread.
+
+    Its matrices are small, so that threads would wait for each other most of the time; and sums over several threads
+    end in other bits than sums over one, while draws must not depend on the machine's cores.
+    """
+    import scipy.linalg  # noqa: F401 (its library is limited only if it has been loaded)
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas")
 
 
 def _tell_of_interruption(team: _Team, draws: int, folder: Folder | None) -> None:
