@@ -104,6 +104,7 @@ def test_many_rows_are_summed_out_to_rounding(rng):
 @pytest.mark.parametrize(
     "call, message",
     [
+        (lambda: DHBP(c0=2000.0), "c0 must be at most 1000"),
         (lambda: DHBP().log_rate([[1]], [0.0]), "lenders must be given for coupling='customer'"),
         (lambda: DHBP().logpmf(np.ones((9, 1)), np.arange(9.0)), "too many to sum over.*lenders="),
         (

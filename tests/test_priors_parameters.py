@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ddibp import AIBD, DHBP, DIBP, Exponential, Gamma
+from ddibp import AIBD, DHBP, DIBP, Exponential, Gamma, LinearGaussian, Window
+from ddibp.sampling import PosteriorSampler
 from enumerated import Enumerated
 from posterior_laws import T, assert_agreement
 from reference import aibd, decay, dibp
@@ -137,3 +138,17 @@ def test_learned_parameters_have_their_exact_posterior(which, rng):
 def test_learned_parameters_have_their_exact_posterior_in_long_runs(which, rng):
     problem = Learned("holes", False, 0.6, which=which)
     assert_agreement(partial(problem.look, often(problem)), 30_000, rng, least_ess=500)
+
+
+def test_parameters_that_a_prior_refuses_are_impossible(rng):
+    """A window so narrow that a row of the AIBD has no earlier one within reach ends a slice, not a run."""
+    t = np.array([0.0, 1.0, 2.5, 3.0])
+    prior = AIBD(Window(Gamma(2.0, 0.5)), alpha=1.0)
+    sampler = PosteriorSampler(prior, LinearGaussian(0.5, 1.0), rng.standard_normal((4, 2)), t, start="empty")
+    state = sampler.start(rng)
+    seen = []
+    for _ in range(200):
+        sampler.sweep(state)
+        seen.append(state.parameters["nu"])
+    assert min(seen) > 1.5
+    assert len(set(seen)) > 20

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from ddibp.priors._process import Process
 
 
+LARGEST_C0 = 1000.0
+
+
 @dataclass(frozen=True)
 class DHBP(Spec):
     r"""Dependent hierarchical beta process.
@@ -53,7 +56,7 @@ class DHBP(Spec):
     gamma : float or Gamma
         Mass :math:`\gamma`: the expected number of features per row.
     c0, c1 : float or Gamma
-        Concentrations of the base measure and of the rows' measures. A `Gamma` is learned in posterior sampling, drawn
+        Concentrations of the base measure, at most 1000, and of the rows' measures. A `Gamma` is learned in posterior sampling, drawn
         by `sample`, and stands for its mean elsewhere.
     sequential, metric, cutoff
         As in `DDIBP`.
@@ -88,6 +91,8 @@ class DHBP(Spec):
         as_decay(self.decay)
         check_mass("gamma", self.gamma)
         check_mass("c0", self.c0)
+        if not isinstance(self.c0, Gamma) and self.c0 > LARGEST_C0:
+            raise ValueError(f"c0 must be at most {LARGEST_C0:g}, beyond which quadrature overflows; got {self.c0:g}.")
         check_mass("c1", self.c1)
         _check.flag("sequential", self.sequential)
         check_metric(self.metric)

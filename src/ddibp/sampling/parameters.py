@@ -139,7 +139,7 @@ def slice_parameters(sampler: PosteriorSampler, state: ChainState) -> tuple[int,
                     return -math.inf
                 try:
                     return density({**state.parameters, name: value}) + prior.logpdf(value) + log_value
-                except np.linalg.LinAlgError:  # correlations that are singular to rounding
+                except (np.linalg.LinAlgError, ValueError):  # singular correlations, or beyond what the prior takes
                     return -math.inf
 
             log_value, _ = slice_sample(state.rng, along, math.log(state.parameters[name]))
