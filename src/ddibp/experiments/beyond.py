@@ -98,8 +98,9 @@ def _draw(study: Study, found: Sequence[dict[str, Any]], kinds: Sequence[tuple[s
             axes.plot(errors, [place] * len(errors), "o", color="#4477aa" if name in OURS else "0.55", ms=4, alpha=0.6)
         axes.set_title(f"{table}\n{pattern}", fontsize=9)
         axes.set_xlim(0.0, None)
+        axes.tick_params(labelsize=7)
         axes.grid(axis="x", lw=0.3)
-    panels[0].set_yticks(range(len(names)), names, fontsize=7)
+    panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
     figure.supxlabel("RMSE (sd)", fontsize=9)
     study.figure(

@@ -78,7 +78,7 @@ def curves(study: Study, found: Sequence[dict[str, Any]]) -> None:
     """Draw squared errors against beta, by the MAP and by the posterior mean."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.0, 3.8), layout="constrained")
+    figure = Figure(figsize=(10.0, 4.2), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     floor = 0.4  # where beta = 0 stands on the logarithmic axis
     for axes, what, title in zip(panels, ("squared error, MAP", "squared error"), ("MAP", "mean"), strict=True):
@@ -98,7 +98,7 @@ def curves(study: Study, found: Sequence[dict[str, Any]]) -> None:
         axes.minorticks_off()
         axes.set(xlabel=r"$\beta$ (per second)", title=f"reconstruction by the {title}")
     panels[0].set_ylabel("squared error")
-    panels[0].legend(fontsize=8, ncols=2)
+    figure.legend(*panels[0].get_legend_handles_labels(), fontsize=8, ncols=6, loc="outside lower center")
     caption = "Squared error of removed EEG entries against the decay; bars and band: one standard error over pieces"
     study.figure(figure, "error-against-beta", caption)
 
