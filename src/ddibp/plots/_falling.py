@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from ddibp.hyperpriors import Gamma
 from ddibp.priors import DIBP
 from ddibp.priors._columns import mean_mass
-from ddibp.priors._newcomers_latent import cross_correlation
+from ddibp.priors._covariance import cross_correlation
 
 
 @dataclass(frozen=True)

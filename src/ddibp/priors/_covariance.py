@@ -89,6 +89,16 @@ def share_of_noise(kernel: Any, points: FloatArray, length_scale: float, varianc
     return np.asarray(nugget / (own + nugget))
 
 
+def cross_correlation(
+    kernel: Any, new: FloatArray, old: FloatArray, length_scale: float, variance: float, nugget: float
+) -> FloatArray:
+    """Return the correlations of new rows with fitted ones, which share no noise."""
+    built = made(kernel)
+    C = variance * np.array(built(new / length_scale, old / length_scale), dtype=np.float64)
+    own = [np.sqrt(variance * built.diag(points / length_scale) + nugget) for points in (new, old)]
+    return np.clip(C / own[0][:, None] / own[1], -1.0, 1.0)
+
+
 def describe_kernel(kernel: Any) -> dict[str, Any]:
     """Return a kernel of scikit-learn as plain values that fit into JSON: its class and its parameters."""
     parameters = kernel.get_params(deep=False)

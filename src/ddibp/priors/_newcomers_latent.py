@@ -67,23 +67,13 @@ class LatentNewcomers:
             prior = self.prior.set_params(**parameters)
             factor = prior.process(self.old, groups=self.places.fitted.get("groups")).factor  # type: ignore[attr-defined]
             scales = [mean_mass(value) for value in (prior.length_scale, prior.variance, prior.nugget)]
-            cross = cross_correlation(prior.kernel, self.new, self.old, *scales)
+            cross = _covariance.cross_correlation(prior.kernel, self.new, self.old, *scales)
             if self.together is not None:
                 cross[~self.together] = 0.0
             loadings = solve_triangular(factor, cross.T, lower=True).T
             sd = np.sqrt(np.maximum(1.0 - np.square(loadings).sum(axis=1), 1e-12))
             self._known = parameters, factor, loadings, sd, fresh_rates(factor, loadings, sd)
         return self._known[1:]
-
-
-def cross_correlation(
-    kernel: Any, new: FloatArray, old: FloatArray, length_scale: float, variance: float, nugget: float
-) -> FloatArray:
-    """Return the correlations of new rows with fitted ones, which share no noise."""
-    made = _covariance.made(kernel)
-    C = variance * np.array(made(new / length_scale, old / length_scale), dtype=np.float64)
-    own = [np.sqrt(variance * made.diag(points / length_scale) + nugget) for points in (new, old)]
-    return np.clip(C / own[0][:, None] / own[1], -1.0, 1.0)
 
 
 def fresh_rates(factor: FloatArray, loadings: FloatArray, sd: FloatArray) -> FloatArray:
