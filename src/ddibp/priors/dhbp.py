@@ -56,8 +56,8 @@ class DHBP(Spec):
     gamma : float or Gamma
         Mass :math:`\gamma`: the expected number of features per row.
     c0, c1 : float or Gamma
-        Concentrations of the base measure, at most 1000, and of the rows' measures. A `Gamma` is learned in posterior sampling, drawn
-        by `sample`, and stands for its mean elsewhere.
+        Concentrations of the base measure, at most 1000, and of the rows' measures. A `Gamma` is learned in posterior
+        sampling, drawn by `sample`, and stands for its mean elsewhere.
     sequential, metric, cutoff
         As in `DDIBP`.
     coupling : {"customer", "dish"}
