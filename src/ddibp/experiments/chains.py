@@ -78,7 +78,7 @@ def run(
 
     ``removed`` is their share, at random; ``removal`` numbers the ways of removing, whatever the chain's seed is.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     from ddibp import sample_posterior
     from ddibp.experiments import models
