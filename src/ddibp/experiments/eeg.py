@@ -66,8 +66,8 @@ def run(study: Study) -> None:
 
     study.say(
         f"{len(cases)} removals ({pieces} pieces, {repeats} each); one a piece for the dHBP at fixed β, and {len(few)} "
-        f"in all for {', '.join(SLOW)} and the slowest other methods. {effort[0]} iterations, then {effort[1]} draws, one "
-        "chain. Errors are means of squares over the 20 removed entries, in variances of the channel, ± one standard "
+        f"in all for {', '.join(SLOW)} and the slowest other methods. {effort[0]} iterations, then {effort[1]} draws, "
+        "one chain. Errors are means of squares over the 20 removed entries, in variances of the channel, ± one standard "
         "error over pieces; differences are taken on the same removals."
     )
     curves(study, usual)
