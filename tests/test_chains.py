@@ -196,12 +196,14 @@ def test_ctrl_c_is_left_alone_where_somebody_else_listens():
 
 
 SCRIPT = """
-import sys, joblib
+import signal, sys, joblib
 from ddibp.sampling import run
 from toy_sampler import ToySampler
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # as in a terminal; jobs in the background ignore it
+    plan = {"draws": 2000, "tune": 0, "chains": 2, "progress": False, "checkpoint": sys.argv[1], "flush_seconds": 0.0}
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        print(run(ToySampler(pause=0.01), draws=2000, tune=0, chains=2, progress=False, checkpoint=sys.argv[1]).n_draws)
+        print(run(ToySampler(pause=0.01), **plan).n_draws)
 """
 
 
@@ -218,11 +220,11 @@ def test_ctrl_c_in_a_terminal_reaches_the_workers_too(tmp_path):
         env=environment,
         start_new_session=True,
     ) as process:
-        while process.poll() is None and not (tmp_path / "run" / "manifest.json").exists():
+        states = [tmp_path / "run" / f"chain-{chain}" / "state.npz" for chain in range(2)]
+        while process.poll() is None and not all(state.exists() for state in states):
             time.sleep(0.05)
-        time.sleep(5)
         os.killpg(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "Interrupted: the chains have" in err
     assert 0 < int(out) < 2000
