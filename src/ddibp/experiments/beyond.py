@@ -84,7 +84,6 @@ def _missing(study: Study) -> None:
     study.say("The best prior against the best other method, both chosen with the answers:")
     study.say("\n".join(f"- {sentence}" for sentence in sentences))
     _draw(study, found, kinds, others)
-    study.say(comparing.cost(found))
 
 
 def _draw(study: Study, found: Sequence[dict[str, Any]], kinds: Sequence[tuple[str, str, int]], others: Any) -> None:

@@ -40,18 +40,10 @@ def values(found: Iterable[Mapping[str, Any]], what: str, **only: Any) -> dict[i
     return {index: float(np.mean(numbers)) for index, numbers in kept.items()}
 
 
-def gain(
-    found: Sequence[Mapping[str, Any]], what: str, one: Mapping[str, Any], other: Mapping[str, Any]
-) -> tuple[float, float]:
-    """Return the mean and the standard error over indices of the difference of two methods on the same holes."""
-
-    def by_seed(only: Mapping[str, Any]) -> dict[Any, Mapping[str, Any]]:
-        rows = (row for row in found if what in row and all(row[key] == wanted for key, wanted in only.items()))
-        return {row["seed"]: row for row in rows}
-
-    a, b = by_seed(one), by_seed(other)
-    shared = [{"index": a[seed]["index"], "gain": a[seed][what] - b[seed][what]} for seed in a if seed in b]
-    return mean_and_error(values(shared, "gain").values())
+def gain(found: Sequence[Mapping[str, Any]], what: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> Any:
+    """Return the mean and the standard error of the difference of two methods, over the indices that both have."""
+    a, b = values(found, what, **one), values(found, what, **other)
+    return mean_and_error([a[index] - b[index] for index in sorted(a.keys() & b.keys())])
 
 
 def shown(numbers: Iterable[float], digits: int = 3) -> str:
@@ -65,10 +57,9 @@ def roots(found: Iterable[Mapping[str, Any]], what: str = "squared error", **onl
     return [float(np.sqrt(value)) for value in values(found, what, **only).values()]
 
 
-def cost(found: Iterable[Mapping[str, Any]]) -> str:
-    """Say how much computing all fits took, those of interrupted runs included."""
-    seconds = [row.get("cpu_seconds", 0.0) for row in found]
-    return f"The {len(seconds)} fits took {sum(seconds) / 60.0:.1f} CPU minutes."
+def label(name: str, beta: float | None = None) -> str:
+    """Return the name of a method in a table."""
+    return name if beta is None else f"{name}, β = {beta:g}"
 
 
 def by_pattern(

@@ -74,7 +74,6 @@ def run(study: Study) -> None:
     _draw(study, usual, (*ours, *ready), kinds)
     if not study.quick:
         _why(study, found)
-    study.say(comparing.cost(found))
 
 
 def _why(study: Study, found: Sequence[dict[str, Any]]) -> None:
