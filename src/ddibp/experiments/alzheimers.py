@@ -266,7 +266,9 @@ def _describe(study: Study, table: Table, splits: dict[str, NDArray[np.bool_]], 
     study.say(
         f"""
         {len(any_fit)} restarts of {any_fit[0]["iterations"]} iterations, of which every {any_fit[0]["thin"]}th of the
-        second half is kept; the best of those is the MAP. {len(splits[RANDOM])} splits of each kind, the same for all
+        second half is kept; the best of those is the MAP. The paper ran 1500 iterations; these fits are shorter,
+        and short trial runs suggest, but do not prove, that it does not matter.
+        {len(splits[RANDOM])} splits of each kind, the same for all
         models; {len(np.unique(table.people))} apparent people. Standard errors are for restarts and splits drawn at
         random (their variances added), that is for these 62 rows: what other people would do to the figures is not in
         them. "{NEIGHBOURS}" is logistic regression on ages alone, with the kernel of the decay at β = 1: it
@@ -313,7 +315,8 @@ def _discuss(study: Study, judged: dict[tuple[str, str], Judged], fits: dict[str
         f"""
         Keeping people apart takes {np.mean([fall[label] for label in fits]):.2f} off the AUC of the models on average
         (most off {most}, {fall[most]:.2f}), {fall["raw"]:.2f} off the raw columns and {fall[NEIGHBOURS]:.2f} off ages
-        alone: so much of the AUC of random halves is the recognition of people. What remains of ages alone with people
+        alone. Part of that is the recognition of people, and part that a training half then has fewer people in it: the two
+        are not told apart here. What remains of ages alone with people
         apart, {means([NEIGHBOURS], APART)[NEIGHBOURS]:.2f}, is how the ages of patients and controls happen to lie in
         this table. Any model that is told ages can use that; the IBP and the raw columns cannot.
         """
