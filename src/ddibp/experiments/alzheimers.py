@@ -315,8 +315,8 @@ def _discuss(study: Study, judged: dict[tuple[str, str], Judged], fits: dict[str
         f"""
         Keeping people apart takes {np.mean([fall[label] for label in fits]):.2f} off the AUC of the models on average
         (most off {most}, {fall[most]:.2f}), {fall["raw"]:.2f} off the raw columns and {fall[NEIGHBOURS]:.2f} off ages
-        alone. Part of that is the recognition of people, and part that a training half then has fewer people in it: the two
-        are not told apart here. What remains of ages alone with people
+        alone. Part of that is the recognition of people, and part that a training half then has fewer people in it:
+        the two are not told apart here. What remains of ages alone with people
         apart, {means([NEIGHBOURS], APART)[NEIGHBOURS]:.2f}, is how the ages of patients and controls happen to lie in
         this table. Any model that is told ages can use that; the IBP and the raw columns cannot.
         """
